@@ -120,6 +120,39 @@ TN_API tn_status tn_cuda_set_wait(const char *how) TN_MUST_USE;
 /* Has an asynchronous failure made it unusable, until it is reset? False where there is no such device. */
 TN_API bool tn_cuda_is_lost(tn_device device);
 
+/* ---- memory: tenon/memory.h has the rest ---- */
+
+/* How the allocator holds a device's memory: each segment that it has from the driver, and the blocks in it, in the order of
+ * their addresses: what torch.cuda.memory_snapshot() says. Of a segment that grows (expandable_segments) each part that memory
+ * is behind is one. Sizes are bytes. */
+typedef enum tn_memory_state {
+    TN_MEMORY_INACTIVE,    /* free */
+    TN_MEMORY_ALLOCATED,   /* in a tensor, or scratch of an operation */
+    TN_MEMORY_PENDING_FREE /* released, but another stream may still use it */
+} tn_memory_state;
+typedef struct tn_memory_block {
+    void *address;
+    int64_t size, requested_size; /* requested: before rounding; 0 of free ones */
+    tn_memory_state state;
+    const char *site; /* "file:line" of the call that asked for it, or NULL */
+} tn_memory_block;
+typedef struct tn_memory_segment {
+    tn_device device;
+    void *address;
+    void *stream; /* the driver's handle of the stream that it belongs to; NULL: the default stream */
+    int64_t total_size, allocated_size, active_size, requested_size; /* active: allocated, or pending */
+    bool is_large, is_expandable;
+    int64_t n_blocks;
+    const tn_memory_block *blocks;
+} tn_memory_segment;
+typedef struct tn_memory_snapshot {
+    int64_t n_segments;
+    const tn_memory_segment *segments;
+} tn_memory_snapshot;
+/* As it is now: n_segments is 0 of a device that was never used. The caller's, to be freed. NULL with an error set. */
+TN_API tn_memory_snapshot *tn_cuda_memory_snapshot(tn_device device);
+TN_API void tn_memory_snapshot_free(tn_memory_snapshot *snapshot);
+
 /* ---- arithmetic ---- */
 
 /* float32 products: "highest" (at first: float32 throughout), "high" or "medium" (factors may be rounded to TensorFloat32,

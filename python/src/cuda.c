@@ -278,6 +278,74 @@ static bool put_history(PyObject *dict, const char *name, int64_t allocated, int
     return ok && put_int(dict, key, freed);
 }
 
+/* The line of a program that asked for a block, as PyTorch's frames are: one, or none. */
+static PyObject *frames_of(const char *site)
+{
+    const char *colon = site ? strrchr(site, ':') : NULL;
+    if (!colon)
+        return PyList_New(0);
+    return Py_BuildValue("[{s:s#,s:l,s:s}]", "filename", site, (Py_ssize_t)(colon - site), "line",
+                         strtol(colon + 1, NULL, 10), "name", "");
+}
+
+static PyObject *block_of(const tn_memory_block *b)
+{
+    static const char *const states[] = {[TN_MEMORY_INACTIVE] = "inactive",
+                                         [TN_MEMORY_ALLOCATED] = "active_allocated",
+                                         [TN_MEMORY_PENDING_FREE] = "active_pending_free"};
+    PyObject *dict = PyDict_New();
+    if (dict && put(dict, "address", PyLong_FromVoidPtr(b->address)) && put_int(dict, "size", b->size) &&
+        put_int(dict, "requested_size", b->requested_size) && put_text(dict, "state", states[b->state]) &&
+        put(dict, "frames", frames_of(b->site)))
+        return dict;
+    Py_XDECREF(dict);
+    return NULL;
+}
+
+static PyObject *blocks_of(const tn_memory_segment *s)
+{
+    PyObject *list = PyList_New((Py_ssize_t)s->n_blocks);
+    for (int64_t i = 0; list && i < s->n_blocks; i++) {
+        PyObject *block = block_of(&s->blocks[i]);
+        if (!block || PyList_SetItem(list, (Py_ssize_t)i, block))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *segment_of(const tn_memory_segment *s)
+{
+    PyObject *dict = PyDict_New();
+    if (dict && put_int(dict, "device", s->device.index) && put(dict, "address", PyLong_FromVoidPtr(s->address)) &&
+        put_int(dict, "total_size", s->total_size) && put_int(dict, "allocated_size", s->allocated_size) &&
+        put_int(dict, "active_size", s->active_size) && put_int(dict, "requested_size", s->requested_size) &&
+        put(dict, "stream", PyLong_FromVoidPtr(s->stream)) &&
+        put_text(dict, "segment_type", s->is_large ? "large" : "small") && put(dict, "frames", PyList_New(0)) &&
+        put(dict, "segment_pool_id", Py_BuildValue("(ii)", 0, 0)) &&
+        put(dict, "is_expandable", PyBool_FromLong(s->is_expandable)) && put(dict, "blocks", blocks_of(s)))
+        return dict;
+    Py_XDECREF(dict);
+    return NULL;
+}
+
+/* The segments of one GPU. */
+static PyObject *memory_snapshot(PyObject *self, PyObject *o)
+{
+    (void)self;
+    tn_device d;
+    if (py_cuda_index(o, &d))
+        return NULL;
+    tn_memory_snapshot *s = tn_cuda_memory_snapshot(d);
+    PyObject *list = s ? PyList_New((Py_ssize_t)s->n_segments) : py_raise();
+    for (int64_t i = 0; list && i < s->n_segments; i++) {
+        PyObject *segment = segment_of(&s->segments[i]);
+        if (!segment || PyList_SetItem(list, (Py_ssize_t)i, segment))
+            Py_CLEAR(list);
+    }
+    tn_memory_snapshot_free(s);
+    return list;
+}
+
 static PyObject *memory_stats(PyObject *self, PyObject *o)
 {
     (void)self;
@@ -536,6 +604,7 @@ static PyMethodDef functions[] = {
     {"reset", reset, METH_O, "Makes it usable again: its tensors, streams and events are void."},
     {"mem_get_info", mem_get_info, METH_O, "(free, total) bytes, all processes counted."},
     {"memory_stats", memory_stats, METH_O, "A flat dictionary of the allocator's numbers."},
+    {"memory_snapshot", memory_snapshot, METH_O, "The segments that the allocator holds, with their blocks."},
     {"memory_summary", memory_summary, METH_O, "The same as a table."},
     {"empty_cache", empty_cache, METH_O, "Returns free segments to the driver."},
     {"reset_peak_memory_stats", reset_peak_memory_stats, METH_O, "Sets the peaks to the present values."},

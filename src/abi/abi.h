@@ -63,6 +63,22 @@ typedef struct tn__cu_launch_config {
     void *attributes;
     unsigned n_attributes;
 } tn__cu_launch_config;
+typedef struct tn__cu_location { /* CUmemLocation */
+    unsigned type;
+    int id;
+} tn__cu_location;
+typedef struct tn__cu_allocation { /* CUmemAllocationProp */
+    unsigned type, handle_types;
+    tn__cu_location location;
+    void *win32_metadata;
+    unsigned char compression, rdma;
+    unsigned short usage;
+    unsigned char reserved[4];
+} tn__cu_allocation;
+typedef struct tn__cu_access { /* CUmemAccessDesc */
+    tn__cu_location location;
+    unsigned flags;
+} tn__cu_access;
 
 enum {
     TN__CU_SUCCESS = 0,
@@ -136,6 +152,10 @@ enum {
 };
 
 enum {
+    TN__CU_MEM_ALLOCATION_PINNED = 1,
+    TN__CU_MEM_LOCATION_DEVICE = 1,
+    TN__CU_MEM_GRANULARITY_MINIMUM = 0,
+    TN__CU_MEM_ACCESS_READWRITE = 3,
     TN__CU_CTX_SCHED_AUTO = 0, /* how the host waits */
     TN__CU_CTX_SCHED_SPIN = 1,
     TN__CU_CTX_SCHED_YIELD = 2,

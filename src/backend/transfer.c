@@ -10,6 +10,7 @@
 #include "backend/host_touch.h"
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/thread.h"
 
 typedef struct plan {
     tn__spec wire; /* what crosses */
@@ -189,6 +190,7 @@ tn_status tn__transfer(const tn_tensor *to, const tn_tensor *from, bool non_bloc
         return tn__error(TN_EDEVICE, "Cannot copy out of meta tensor; no data!");
     if (to->numel == 0)
         return TN_OK;
+    TN__DOOR(tn__self());
     tn_tensor *once = NULL;
     if (is_expanded(from) && !(once = unexpanded(from)))
         return tn_error_code();

@@ -41,6 +41,11 @@ typedef struct tn__thread {
     char *message; /* error text, TN__MESSAGE bytes, allocated with the first error */
     void *engine;  /* backward's scratch, kept between runs; autograd/engine.c */
     void (*engine_free)(void *);
+    int32_t inside; /* doors (TN__DOOR) that this thread is in, one in another */
+    /* The GPU context that was this thread's when it came in by the outermost door, and which a driver has changed since: another
+     * library's, or that of another device. NULL: nothing is to be given back. */
+    void *found_context;
+    void (*give_back)(struct tn__thread *);
     void *streams; /* current streams of GPUs, where not the default ones; the backend's */
     void (*streams_free)(void *);
     struct tn__meter *meter;        /* counts what this thread makes on meta; NULL: nothing does */
@@ -79,6 +84,24 @@ static inline tn__thread *tn__enter(const char *site)
     }
     return t;
 }
+
+/* Whoever may make a GPU's context current on the user's thread does it within a door, whose end, at the function's, leaves the
+ * thread as it was found: other libraries in the process (PyTorch, CuPy) rely on theirs. Costs nothing where nothing changed. */
+static inline tn__thread *tn__door_open(tn__thread *t)
+{
+    t->inside++;
+    return t;
+}
+
+static inline void tn__door_close(tn__thread *const *door)
+{
+    tn__thread *t = *door;
+    if (--t->inside == 0 && TN_UNLIKELY(t->found_context != NULL))
+        t->give_back(t);
+}
+
+#define TN__DOOR(thread) \
+    __attribute__((cleanup(tn__door_close), unused)) tn__thread *const door_ = tn__door_open(thread)
 
 /* What each lock of the floor does around fork(): taken before it, released in the parent, made anew in the child. */
 typedef enum tn__fork_phase { TN__FORK_PREPARE, TN__FORK_PARENT, TN__FORK_CHILD } tn__fork_phase;

@@ -533,6 +533,7 @@ static void clean_up(passage *p, bool failed)
 
 static tn_tensor *go(passage *p, uint32_t required, tn_tensor **const *more)
 {
+    TN__DOOR(p->self);
     if (TN_UNLIKELY(pass(p, required))) {
         clean_up(p, true);
         return NULL;

@@ -29,6 +29,10 @@ static tn__cu_result find(const fake_context *c, const fake_access *a, bool anyw
                  (void *)b->base);
         return TN__CU_ILLEGAL_ADDRESS;
     }
+    if (!fake_is_mapped(b, offset, offset + (a->bytes ? a->bytes : 1))) {
+        snprintf(why, size, "there is no memory behind the address %p, which is only reserved", a->pointer);
+        return TN__CU_ILLEGAL_ADDRESS;
+    }
     fake_suballocation piece;
     bool live = fake_suballocation_find(b, offset, &piece);
     *t = (fake_touch){b, a->bytes ? offset : piece.from, a->bytes ? offset + a->bytes : piece.to, a->write};

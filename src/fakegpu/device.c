@@ -71,9 +71,11 @@ static tn__cu_result make_devices(int n, size_t bytes)
     for (int i = 0; i < n; i++) {
         fake_device *d = &fake.device[i];
         d->physical = i;
+        d->gpu = fake.slices ? i / fake.slices : i;
         d->ordinal = -1;
         d->context.device = d;
-        make_uuid(&d->uuid, i);
+        make_uuid(&d->uuid, fake.slices ? FAKE_MAX_DEVICES + i : i);
+        make_uuid(&fake.gpu_uuid[d->gpu], d->gpu);
         if (!make_memory(d, bytes)) {
             unmake_devices();
             fake_report("TENON_FAKE_GPUS: no room in this process's address space for %d GPUs of %zu MiB", n,
@@ -84,6 +86,8 @@ static tn__cu_result make_devices(int n, size_t bytes)
     }
     int physical[FAKE_MAX_DEVICES];
     fake.n_visible = fake_parse_visible(fake_env("CUDA_VISIBLE_DEVICES"), fake.device, n, physical);
+    if (fake.slices && fake.n_visible > 1) /* one program has one slice */
+        fake.n_visible = 1;
     for (int i = 0; i < fake.n_visible; i++) {
         fake.visible[i] = &fake.device[physical[i]];
         fake.visible[i]->ordinal = i;
@@ -98,7 +102,13 @@ tn__cu_result fake_set_up(void)
     int count;
     size_t bytes;
     if (!fake_parse_gpus(fake_env("TENON_FAKE_GPUS"), &count, &bytes) ||
-        !fake_parse_capability(fake_env("TENON_FAKE_GPU_CAPABILITY"), count, fake.device))
+        !fake_parse_slices(fake_env("TENON_FAKE_GPU_MIG"), count, &fake.slices))
+        return TN__CU_INVALID_VALUE;
+    if (fake.slices) {
+        count *= fake.slices;
+        bytes = bytes / (size_t)fake.slices >> 20 << 20;
+    }
+    if (!fake_parse_capability(fake_env("TENON_FAKE_GPU_CAPABILITY"), count, fake.device))
         return TN__CU_INVALID_VALUE;
     fake.blocking = fake_env_flag("CUDA_LAUNCH_BLOCKING", false);
     const char *order = fake_env("TENON_FAKE_GPU_ORDER");
@@ -208,7 +218,7 @@ fake_device *fake_device_of(const void *address)
     for (int i = 0; i < fake.n_devices; i++)
         if (p >= fake.device[i].base && p < fake.device[i].base + fake.device[i].span)
             return &fake.device[i];
-    return NULL;
+    return fake_reserved_device(p);
 }
 
 /* ---- what programs ask ---- */
@@ -262,6 +272,11 @@ tn__cu_result cuDeviceGet(tn__cu_device *device, int ordinal)
     return fake_leave(TN__CU_SUCCESS);
 }
 
+const char *fake_name(void)
+{
+    return fake.slices ? "Tenon fake GPU MIG" : "Tenon fake GPU";
+}
+
 tn__cu_result cuDeviceGetName(char *name, int size, tn__cu_device device)
 {
     fake_device *d;
@@ -270,7 +285,7 @@ tn__cu_result cuDeviceGetName(char *name, int size, tn__cu_device device)
         return r;
     if (!name || size <= 0)
         return fake_leave(TN__CU_INVALID_VALUE);
-    snprintf(name, (size_t)size, "Tenon fake GPU");
+    snprintf(name, (size_t)size, "%s", fake_name());
     return fake_leave(TN__CU_SUCCESS);
 }
 
@@ -312,7 +327,7 @@ tn__cu_result cuDeviceGetPCIBusId(char *id, int size, tn__cu_device device)
 
 int fake_pci_bus(const fake_device *d)
 {
-    return 0x10 + d->physical;
+    return 0x10 + d->gpu;
 }
 
 static int attribute_of(const fake_device *d, unsigned attribute)

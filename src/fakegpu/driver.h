@@ -27,6 +27,7 @@ enum {
 };
 
 typedef struct fake_device fake_device;
+typedef struct fake_physical fake_physical;
 typedef struct CUctx_st fake_context;
 typedef struct CUstream_st fake_stream;
 typedef struct CUevent_st fake_event;
@@ -75,7 +76,9 @@ typedef struct fake_block {
     bool uncut;          /* its parts could not be kept: nothing in it is checked */
     bool away;           /* being made or freed, by a thread that has it alone: no longer there for anybody else */
     const void *module;  /* of a variable: the module that it is a part of */
-    fake_suballocation *parts; /* sorted; none: the block is one piece */
+    struct fake_physical **pages; /* reserved addresses: the memory behind each 2 MiB of them, or NULL */
+    char *mapping;                /* and where they were got */
+    fake_suballocation *parts;    /* sorted; none: the block is one piece */
     size_t n_parts, room_parts;
     fake_history history;
 } fake_block;
@@ -190,6 +193,10 @@ bool fake_memory_insert(fake_block *b); /* pinned memory, counted; false: no mem
 /* From now on it is no live memory for anybody; its bytes stay until fake_memory_release. Lock held. */
 void fake_memory_retire(fake_block *b);
 void fake_memory_release(fake_block *b);
+/* Whose reserved addresses the address is among, or NULL. Takes no lock and needs none. */
+fake_device *fake_reserved_device(const char *address);
+/* Is there memory behind the stretch? False only of reserved addresses. */
+bool fake_is_mapped(const fake_block *b, size_t from, size_t to);
 /* Frees all memory of a device, of which no work is left; what other threads are making or freeing is left to them. Releases
  * the lock while memory is filled. */
 void fake_memory_clear(fake_device *d);
@@ -214,6 +221,7 @@ struct CUctx_st {
 
 struct fake_device {
     int physical, ordinal; /* ordinal: in CUDA_VISIBLE_DEVICES' order; -1 hidden */
+    int gpu;               /* whose slice it is; the same number where GPUs are whole */
     tn__cu_uuid uuid;
     int capability; /* 90 for 9.0 */
     char *base;     /* device addresses [base, base + span), which nobody can read; bytes lie at address + span */
@@ -237,7 +245,9 @@ typedef struct fake_world {
     bool warn;     /* it is 'warn': what is missing is said, and nothing is refused for it */
     bool blind;    /* a clock could not be kept: nothing is found unordered any more */
     int n_devices, n_visible;
-    fake_device device[FAKE_MAX_DEVICES]; /* by physical number */
+    int slices;                             /* of each GPU (TENON_FAKE_GPU_MIG): devices are these; 0: GPUs are whole */
+    fake_device device[FAKE_MAX_DEVICES];   /* by physical number */
+    tn__cu_uuid gpu_uuid[FAKE_MAX_DEVICES]; /* of the GPUs, where devices are slices of them */
     fake_device *visible[FAKE_MAX_DEVICES];
     fake_table pinned;  /* host memory that devices may read and write on their own */
     uint64_t count[16]; /* of no device: pinned memory, pageable copies */
@@ -250,9 +260,11 @@ extern fake_world fake;
 tn__cu_result fake_set_up(void);
 /* env.c: TENON_FAKE_GPUS, TENON_FAKE_GPU_CAPABILITY and CUDA_VISIBLE_DEVICES. */
 bool fake_parse_gpus(const char *text, int *count, size_t *bytes);
+bool fake_parse_slices(const char *text, int count, int *slices);
 bool fake_parse_capability(const char *text, int n, fake_device *devices);
 int fake_parse_visible(const char *text, const fake_device *devices, int n, int *physical);
-void fake_uuid_text(const tn__cu_uuid *uuid, char out[41]);
+void fake_uuid_text(const char *kind, const tn__cu_uuid *uuid, char out[41]); /* kind: GPU, MIG */
+const char *fake_name(void);
 
 int fake_pci_bus(const fake_device *d);
 int fake_attribute_beside(unsigned attribute); /* which Tenon does not ask for; -1: there is none */

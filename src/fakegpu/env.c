@@ -7,6 +7,9 @@
  * TENON_FAKE_GPU_CAPABILITY: the compute capability of each, in nvidia-smi's order; the last one's is that of all that follow:
  * 9.0 (as where it is not set), 13.0,8.6.
  *
+ * TENON_FAKE_GPU_MIG: each GPU is cut into so many slices, which share its memory out. As with real ones a program sees one of
+ * them: the first, or the first that CUDA_VISIBLE_DEVICES names (MIG-...).
+ *
  * CUDA_VISIBLE_DEVICES: as the driver reads it: see fake_parse_visible. */
 #include "fakegpu/driver.h"
 #include <ctype.h>
@@ -65,6 +68,22 @@ bool fake_parse_gpus(const char *text, int *count, size_t *bytes)
     return false;
 }
 
+bool fake_parse_slices(const char *text, int count, int *slices)
+{
+    char *end;
+    *slices = 0;
+    if (!text || !*text)
+        return true;
+    const unsigned long n = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+    if (n && !*end && n <= 7 && (int)n * count <= FAKE_MAX_DEVICES) {
+        *slices = (int)n;
+        return true;
+    }
+    fake_report("TENON_FAKE_GPU_MIG='%s' is not understood. Accepted: 1 to 7 slices of each GPU, %d in all.", text,
+                FAKE_MAX_DEVICES);
+    return false;
+}
+
 static bool take_digits(const char **p, int most, int *value)
 {
     char *end;
@@ -96,10 +115,10 @@ bool fake_parse_capability(const char *text, int n, fake_device *devices)
     return good;
 }
 
-void fake_uuid_text(const tn__cu_uuid *uuid, char out[41])
+void fake_uuid_text(const char *kind, const tn__cu_uuid *uuid, char out[41])
 {
     char *p = out;
-    p += snprintf(p, 5, "GPU-");
+    p += snprintf(p, 5, "%s-", kind);
     for (int i = 0; i < 16; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10)
             *p++ = '-';
@@ -113,7 +132,7 @@ static int by_uuid(const char *prefix, size_t length, const fake_device *devices
     int found = -1;
     for (int i = 0; i < n; i++) {
         char uuid[41];
-        fake_uuid_text(&devices[i].uuid, uuid);
+        fake_uuid_text(fake.slices ? "MIG" : "GPU", &devices[i].uuid, uuid);
         if (length > 40 || memcmp(uuid, prefix, length) != 0)
             continue;
         if (found >= 0)
@@ -149,14 +168,17 @@ int fake_parse_visible(const char *text, const fake_device *devices, int n, int 
             physical[i] = i;
         return n;
     }
-    bool uuids = strncmp(text, "GPU-", 4) == 0;
+    const char *kind = fake.slices ? "MIG-" : "GPU-";
+    bool uuids = strncmp(text, kind, 4) == 0;
     int count = 0, beyond = 0; /* beyond: ordinals that are no device end the list, but count as named */
     long seen[2 * FAKE_MAX_DEVICES];
     for (const char *item = text;; item++) {
         size_t length = strcspn(item, ",");
-        if (uuids && strncmp(item, "GPU-", 4) != 0)
+        if (uuids && strncmp(item, kind, 4) != 0)
             break;
         long number = uuids ? by_uuid(item, length, devices, n) : by_number(item, length);
+        if (!uuids && fake.slices && number > 0) /* a GPU's first slice */
+            number *= fake.slices;
         if (number < 0 || count + beyond == 2 * FAKE_MAX_DEVICES)
             break;
         for (int i = 0; i < count + beyond; i++)

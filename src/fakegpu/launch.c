@@ -335,7 +335,7 @@ tn__cu_result cuLaunchKernel(tn__cu_function function, unsigned grid_x, unsigned
         r = TN__CU_INVALID_VALUE;
     if (r)
         return fake_leave(r);
-    fake_access access[FAKE_MAX_ARGS];
+    fake_access access[2 * FAKE_MAX_ARGS]; /* pointers, and addresses within structures */
     int n;
     launch *l = pack(k, parameters, access, &n);
     if (!l)

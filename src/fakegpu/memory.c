@@ -28,7 +28,7 @@ static bool find_gap(const fake_device *d, char *from, char *to, size_t size, ch
     if (i && d->blocks.at[i - 1]->base + d->blocks.at[i - 1]->size + FAKE_GRAIN > from)
         from = d->blocks.at[i - 1]->base + d->blocks.at[i - 1]->size + FAKE_GRAIN;
     for (; from < to; i++) {
-        const char *end = i < d->blocks.n ? d->blocks.at[i]->base : to;
+        const char *end = i < d->blocks.n && d->blocks.at[i]->base < to ? d->blocks.at[i]->base : to;
         if (end > from && (size_t)(end - from) >= size + FAKE_GRAIN) {
             *found = from;
             return true;
@@ -180,7 +180,7 @@ tn__cu_result cuMemFree_v2(tn__cu_ptr pointer)
     if (!pointer)
         return fake_leave(TN__CU_SUCCESS);
     fake_block *b = fake_block_of((const void *)(uintptr_t)pointer);
-    if (!b || !b->device || b->base != (char *)(uintptr_t)pointer)
+    if (!b || !b->device || b->pages || b->base != (char *)(uintptr_t)pointer)
         return fake_leave(TN__CU_INVALID_VALUE);
     fake_device *d = b->device;
     b->away = true;
@@ -200,7 +200,7 @@ void fake_memory_clear(fake_device *d)
 {
     for (size_t i = d->blocks.n; i-- > 0;) {
         fake_block *b = d->blocks.at[i];
-        if (b->away)
+        if (b->away || b->pages) /* another thread is at it; reserved addresses are nobody's context's */
             continue;
         poison_away(b);
         fake_asan_poison(b->base + d->span, b->size);

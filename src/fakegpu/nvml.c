@@ -1,4 +1,5 @@
-/* NVML: all physical GPUs, whatever CUDA_VISIBLE_DEVICES hides. */
+/* NVML: all physical GPUs, whatever CUDA_VISIBLE_DEVICES hides. Where these are cut into slices (MIG), it counts the whole ones,
+ * which have the memory and the processes of all their slices, and finds slices by their UUIDs. */
 #include "fakegpu/driver.h"
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,25 @@
 enum { UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_FOUND = 6 };
 
 static unsigned users; /* nvmlInit without nvmlShutdown */
+
+/* A handle is the address of its device, or of the UUID of a GPU that is cut into slices. */
+static const tn__cu_uuid *whole_of(tn__nvml_device handle)
+{
+    for (int i = 0; fake.slices && i < fake.n_devices / fake.slices; i++)
+        if ((tn__nvml_device)(void *)&fake.gpu_uuid[i] == handle)
+            return &fake.gpu_uuid[i];
+    return NULL;
+}
+
+static tn__nvml_device handle_of(int gpu)
+{
+    return fake.slices ? (tn__nvml_device)(void *)&fake.gpu_uuid[gpu] : (tn__nvml_device)(void *)&fake.device[gpu];
+}
+
+static int gpus(void)
+{
+    return fake.slices ? fake.n_devices / fake.slices : fake.n_devices;
+}
 
 /* Takes the lock if NVML may be used. */
 static unsigned enter(void)
@@ -29,6 +49,11 @@ static unsigned enter_device(tn__nvml_device handle, fake_device **device)
     unsigned r = enter();
     if (r)
         return r;
+    const tn__cu_uuid *whole = whole_of(handle);
+    if (whole) { /* by its first slice */
+        *device = &fake.device[(whole - fake.gpu_uuid) * fake.slices];
+        return TN__NVML_SUCCESS;
+    }
     for (int i = 0; i < fake.n_devices; i++)
         if ((tn__nvml_device)(void *)&fake.device[i] == handle) {
             *device = &fake.device[i];
@@ -85,7 +110,7 @@ unsigned nvmlDeviceGetCount_v2(unsigned *count)
         return r;
     if (!count)
         return fake_leave(INVALID_ARGUMENT);
-    *count = (unsigned)fake.n_devices;
+    *count = (unsigned)gpus();
     return fake_leave(TN__NVML_SUCCESS);
 }
 
@@ -94,17 +119,39 @@ unsigned nvmlDeviceGetHandleByIndex_v2(unsigned index, tn__nvml_device *device)
     unsigned r = enter();
     if (r)
         return r;
-    if (!device || index >= (unsigned)fake.n_devices)
+    if (!device || index >= (unsigned)gpus())
         return fake_leave(INVALID_ARGUMENT);
-    *device = (tn__nvml_device)(void *)&fake.device[index];
+    *device = handle_of((int)index);
     return fake_leave(TN__NVML_SUCCESS);
+}
+
+unsigned nvmlDeviceGetHandleByUUID(const char *uuid, tn__nvml_device *device)
+{
+    char text[41];
+    unsigned r = enter();
+    if (r)
+        return r;
+    if (!uuid || !device)
+        return fake_leave(INVALID_ARGUMENT);
+    *device = NULL;
+    for (int i = 0; i < gpus(); i++) {
+        fake_uuid_text("GPU", &fake.gpu_uuid[i], text);
+        if (!strcmp(text, uuid))
+            *device = handle_of(i);
+    }
+    for (int i = 0; fake.slices && i < fake.n_devices; i++) {
+        fake_uuid_text("MIG", &fake.device[i].uuid, text);
+        if (!strcmp(text, uuid))
+            *device = (tn__nvml_device)(void *)&fake.device[i];
+    }
+    return fake_leave(*device ? TN__NVML_SUCCESS : NOT_FOUND);
 }
 
 unsigned nvmlDeviceGetName(tn__nvml_device device, char *name, unsigned size)
 {
     fake_device *d = NULL;
     unsigned r = enter_device(device, &d);
-    return r ? r : fake_leave(put_text(name, size, "Tenon fake GPU"));
+    return r ? r : fake_leave(put_text(name, size, whole_of(device) ? "Tenon fake GPU" : fake_name()));
 }
 
 unsigned nvmlDeviceGetUUID(tn__nvml_device device, char *uuid, unsigned size)
@@ -114,7 +161,8 @@ unsigned nvmlDeviceGetUUID(tn__nvml_device device, char *uuid, unsigned size)
     if (r)
         return r;
     char text[41];
-    fake_uuid_text(&d->uuid, text);
+    const tn__cu_uuid *whole = whole_of(device);
+    fake_uuid_text(whole || !fake.slices ? "GPU" : "MIG", whole ? whole : &d->uuid, text);
     return fake_leave(put_text(uuid, size, text));
 }
 
@@ -140,7 +188,13 @@ unsigned nvmlDeviceGetMemoryInfo(tn__nvml_device device, tn__nvml_memory *memory
         return r;
     if (!memory)
         return fake_leave(INVALID_ARGUMENT);
-    *memory = (tn__nvml_memory){.total = d->capacity, .free = d->capacity - d->used, .used = d->used};
+    const fake_device *end = d + (whole_of(device) ? fake.slices : 1);
+    *memory = (tn__nvml_memory){.total = 0};
+    for (; d < end; d++) {
+        memory->total += d->capacity;
+        memory->used += d->used;
+    }
+    memory->free = memory->total - memory->used;
     return fake_leave(TN__NVML_SUCCESS);
 }
 
@@ -241,6 +295,9 @@ unsigned nvmlDeviceGetComputeRunningProcesses_v3(tn__nvml_device device, unsigne
     if (!count)
         return fake_leave(INVALID_ARGUMENT);
     unsigned cap = *count;
+    const fake_device *end = d + (whole_of(device) ? fake.slices : 1); /* this process has one slice alone */
+    while (d + 1 < end && !d->context.active)
+        d++;
     *count = d->context.active;
     if (!*count)
         return fake_leave(TN__NVML_SUCCESS);

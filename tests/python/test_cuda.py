@@ -384,6 +384,32 @@ def test_what_is_missing_says_so():
         cuda.nothing
 
 
+@on_gpus(2, PYTORCH_CUDA_ALLOC_CONF="max_split_size_mb:64")
+def test_memory_snapshot():
+    assert cuda.memory_snapshot() == []
+    x = torch.ones(1000, device="cuda:1")
+    y = torch.ones(3 << 20, dtype=torch.uint8, device="cuda:0")
+    first, second = cuda.memory_snapshot()
+    assert (first["device"], first["segment_type"], first["total_size"]) == (0, "large", 20 << 20)
+    assert (second["device"], second["segment_type"], second["total_size"]) == (1, "small", 2 << 20)
+    assert first["stream"] == 0 and first["is_expandable"] is False and first["segment_pool_id"] == (0, 0)
+    assert first["allocated_size"] == first["active_size"] == first["requested_size"] == 3 << 20
+    block, rest = second["blocks"]
+    assert block["address"] == second["address"] == x.data_ptr() and block["state"] == "active_allocated"
+    assert (block["size"], block["requested_size"]) == (4096, 4000) and isinstance(block["frames"], list)
+    assert (rest["address"], rest["size"], rest["state"]) == (x.data_ptr() + 4096, (2 << 20) - 4096, "inactive")
+    del y
+    assert cuda.memory_snapshot()[0]["allocated_size"] == 0
+    with pytest.raises(NotImplementedError):
+        cuda.memory_snapshot((0, 1))
+
+
+@on_gpus(1, TENON_CUDA_ALLOC_CONF="max_split:64")
+def test_memory_settings_that_are_wrong():
+    with pytest.raises(RuntimeError, match="Unrecognized key 'max_split' in CUDA allocator config"):
+        torch.ones(1, device="cuda")
+
+
 @on_gpus(2)
 def test_streams_of_others():
     theirs = cuda.Stream(1)  # in another library's place

@@ -5,8 +5,15 @@
 
 SAME_SIZE(tn__cu_uuid, CUuuid);
 SAME_SIZE(tn__cu_ptr, CUdeviceptr);
-#define tn__cu_uuid   CUuuid /* one type for the pointers' sake; its size was compared */
-#define OPTIONAL(...)        /* only fake GPUs have these */
+SAME_SIZE(tn__cu_allocation, CUmemAllocationProp);
+SAME_SIZE(tn__cu_access, CUmemAccessDesc);
+SAME_PLACE(tn__cu_allocation, location, CUmemAllocationProp, location);
+SAME_PLACE(tn__cu_allocation, usage, CUmemAllocationProp, allocFlags.usage);
+SAME_PLACE(tn__cu_access, flags, CUmemAccessDesc, flags);
+#define tn__cu_allocation CUmemAllocationProp
+#define tn__cu_access     CUmemAccessDesc
+#define tn__cu_uuid       CUuuid /* one type for the pointers' sake; its size was compared */
+#define OPTIONAL(...)            /* only fake GPUs have these */
 #include "abi/cuda.def"
 
 SAME(TN__CU_SUCCESS, CUDA_SUCCESS);
@@ -74,6 +81,10 @@ SAME(TN__CU_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, CU_DEVICE_ATTRIBUTE_MAX_SHARED
 SAME(TN__CU_MULTI_GPU_BOARD, CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD);
 SAME(TN__CU_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
 
+SAME(TN__CU_MEM_ALLOCATION_PINNED, CU_MEM_ALLOCATION_TYPE_PINNED);
+SAME(TN__CU_MEM_LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE);
+SAME(TN__CU_MEM_GRANULARITY_MINIMUM, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+SAME(TN__CU_MEM_ACCESS_READWRITE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 SAME(TN__CU_CTX_SCHED_AUTO, CU_CTX_SCHED_AUTO);
 SAME(TN__CU_CTX_SCHED_SPIN, CU_CTX_SCHED_SPIN);
 SAME(TN__CU_CTX_SCHED_YIELD, CU_CTX_SCHED_YIELD);

@@ -134,7 +134,10 @@ def synchronize(device=None):
 
 
 def reset(device=None):
-    """Tenon's own: makes a GPU usable again after a failure. Its tensors, streams and events are void from then on."""
+    """Tenon's own: makes a GPU usable again after a failure. Its tensors, streams and events are void from then on.
+
+    Of a GPU that was lost a launch and a copy are tried: where they fail, it raises that the process has to be started again.
+    """
     lazy_init()
     _C._cuda.reset(-1 if device is None else get_device_index(device, optional=True))
 

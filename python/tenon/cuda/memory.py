@@ -19,6 +19,7 @@ __all__ = [
     "memory_allocated",
     "memory_cached",
     "memory_reserved",
+    "memory_snapshot",
     "memory_stats",
     "memory_summary",
     "reset_max_memory_allocated",
@@ -77,6 +78,18 @@ def memory_summary(device=None, abbreviated=False):
     index = get_device_index(device, optional=True)
     lazy_init()
     return _C._cuda.memory_summary(index)
+
+
+def memory_snapshot(mempool_id=None, include_traces=True):
+    """What the allocators of all GPUs hold: a list of segments, dicts as PyTorch's, each with its 'blocks'.
+
+    A block has one frame, the line that asked for it, where that is known. Private pools are not there: any mempool_id but None is
+    an error; include_traces changes nothing.
+    """
+    if mempool_id is not None:
+        raise NotImplementedError("Tenon has no private memory pools")
+    segments = [s for i in range(_C._cuda.device_count()) for s in _C._cuda.memory_snapshot(i)]
+    return sorted(segments, key=lambda s: (s["device"], s["address"]))
 
 
 def mem_get_info(device=None):

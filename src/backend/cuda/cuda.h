@@ -95,9 +95,9 @@ typedef struct tn__cuda_uuid_text {
 tn__cuda_uuid_text tn__cuda_uuid_str(const tn__gpu_device *dev);
 /* nvidia-smi's number; -1 where NVML is not there or does not know the device. */
 int32_t tn__cuda_physical_of(const tn__gpu_device *dev);
-/* Is it a slice of a GPU (MIG)? NVML then tells of the whole one. False where NVML is not there. */
+/* Is it a slice of a GPU (MIG), which has a UUID, memory and processes of its own? False where NVML is not there. */
 bool tn__cuda_is_slice(const tn__gpu_device *dev);
-/* Bytes that no process holds; 0 where NVML is not there, and for slices. */
+/* Bytes that no process holds; 0 where NVML is not there. */
 int64_t tn__cuda_free_memory(const tn__gpu_device *dev);
 int32_t tn__cuda_processes_of(const tn__gpu_device *dev, tn__gpu_process *out, int32_t cap);
 void tn__cuda_info(int32_t index, tn_device_info *out);

@@ -176,6 +176,76 @@ static void memory_put(void *memory)
     tn__cu.mem_free(address(memory));
 }
 
+/* ---- addresses, and memory behind them ---- */
+
+static bool peer_reaches(const tn__gpu_device *from, const tn__gpu_device *to)
+{
+    int can = 0;
+    return tn__cu.device_can_access_peer(&can, handle(from), handle(to)) == TN__CU_SUCCESS && can;
+}
+
+static tn__cu_location place_of(const tn__gpu_device *dev)
+{
+    return (tn__cu_location){.type = TN__CU_MEM_LOCATION_DEVICE, .id = handle(dev)};
+}
+
+static tn__cu_allocation pages_of(const tn__gpu_device *dev)
+{
+    return (tn__cu_allocation){.type = TN__CU_MEM_ALLOCATION_PINNED, .location = place_of(dev)};
+}
+
+static tn__gpu_result reserve(const tn__gpu_device *dev, size_t bytes, void **addresses, size_t *page)
+{
+    const tn__cu_allocation pages = pages_of(dev);
+    tn__cu_ptr p = 0;
+    tn__cu_result r = tn__cu.mem_get_allocation_granularity(page, &pages, TN__CU_MEM_GRANULARITY_MINIMUM);
+    if (!r)
+        r = tn__cu.mem_address_reserve(&p, bytes, 0, 0, 0);
+    *addresses = (void *)(uintptr_t)p;
+    return result(r);
+}
+
+static void unreserve(void *addresses, size_t bytes)
+{
+    tn__cu.mem_address_free(address(addresses), bytes);
+}
+
+/* Peers have no access to such memory by having it to the context, so each with a link gets it. */
+static tn__cu_result open_pages(const tn__gpu_device *dev, tn__cu_ptr at, size_t bytes)
+{
+    tn__cu_access access[TN__GPU_EACH] = {{.location = place_of(dev), .flags = TN__CU_MEM_ACCESS_READWRITE}};
+    size_t n = 1;
+    for (int32_t i = 0; i < tn__gpu_count(TN_DEVICE_CUDA); i++) {
+        const tn__gpu_device *other = tn__gpu_slot(TN_CUDA(i));
+        if (other->first == other && other->first != dev->first && peer_reaches(other, dev))
+            access[n++] = (tn__cu_access){.location = place_of(other), .flags = TN__CU_MEM_ACCESS_READWRITE};
+    }
+    const tn__cu_result r = tn__cu.mem_set_access(at, bytes, access, n);
+    return r && n > 1 ? tn__cu.mem_set_access(at, bytes, access, 1) : r; /* a GPU that others have for themselves */
+}
+
+static tn__gpu_result map(const tn__gpu_device *dev, void *at, size_t bytes)
+{
+    const tn__cu_allocation pages = pages_of(dev);
+    unsigned long long memory = 0;
+    tn__cu_result r = tn__cu.mem_create(&memory, bytes, &pages, 0);
+    if (r)
+        return result(r);
+    r = tn__cu.mem_map(address(at), bytes, 0, memory, 0);
+    tn__cu.mem_release(memory); /* it lives as long as it is mapped */
+    if (r)
+        return result(r);
+    r = open_pages(dev, address(at), bytes);
+    if (r)
+        tn__cu.mem_unmap(address(at), bytes);
+    return result(r);
+}
+
+static void unmap(void *at, size_t bytes)
+{
+    tn__cu.mem_unmap(address(at), bytes);
+}
+
 static tn__gpu_result memory_info(size_t *free_bytes, size_t *total_bytes)
 {
     return result(tn__cu.mem_get_info(free_bytes, total_bytes));
@@ -238,12 +308,6 @@ static tn__gpu_result copy_peer(const tn__gpu_device *to_device, void *to, const
 static tn__gpu_result fill(void *to, uint8_t value, size_t bytes, void *stream)
 {
     return result(tn__cu.memset_d8_async(address(to), value, bytes, stream));
-}
-
-static bool peer_reaches(const tn__gpu_device *from, const tn__gpu_device *to)
-{
-    int can = 0;
-    return tn__cu.device_can_access_peer(&can, handle(from), handle(to)) == TN__CU_SUCCESS && can;
 }
 
 static bool peer_enable(const tn__gpu_device *from, const tn__gpu_device *to)
@@ -422,6 +486,10 @@ const tn__gpu_driver tn__cuda_driver = {
     .event_elapsed_time = event_elapsed_time,
     .memory_get = memory_get,
     .memory_put = memory_put,
+    .reserve = reserve,
+    .unreserve = unreserve,
+    .map = map,
+    .unmap = unmap,
     .memory_info = memory_info,
     .host_get = host_get,
     .host_put = host_put,

@@ -48,18 +48,36 @@ int32_t tn__cuda_physical_of(const tn__gpu_device *dev)
     return find_physical(dev, &handle);
 }
 
+/* NVML's own handle of the device, a whole GPU or a slice of one (MIG), by the UUID that the driver says. An NVML that does not
+ * know slices by theirs shows only that it is none of the GPUs, though it has the address of one. */
+static bool find_own(const tn__gpu_device *dev, tn__nvml_device *handle, bool *slice)
+{
+    const tn__nvml_functions *nvml = tn__nvml();
+    tn__cuda_uuid_text uuid = tn__cuda_uuid_str(dev);
+    *slice = false;
+    if (!nvml || !*uuid.s || find_physical(dev, handle) < 0)
+        return false;
+    if (same_uuid(nvml, *handle, dev))
+        return true;
+    *slice = true;
+    memcpy(uuid.s, "MIG", 3);
+    return nvml->device_get_handle_by_uuid && !nvml->device_get_handle_by_uuid(uuid.s, handle);
+}
+
 bool tn__cuda_is_slice(const tn__gpu_device *dev)
 {
     tn__nvml_device handle;
-    return *tn__cuda_uuid_str(dev).s && find_physical(dev, &handle) >= 0 && !same_uuid(tn__nvml(), handle, dev);
+    bool slice;
+    find_own(dev, &handle, &slice);
+    return slice;
 }
 
 int64_t tn__cuda_free_memory(const tn__gpu_device *dev)
 {
     tn__nvml_device handle;
     tn__nvml_memory memory;
-    if (tn__cuda_is_slice(dev) || find_physical(dev, &handle) < 0 ||
-        tn__nvml()->device_get_memory_info(handle, &memory))
+    bool slice;
+    if (!find_own(dev, &handle, &slice) || tn__nvml()->device_get_memory_info(handle, &memory))
         return 0;
     return (int64_t)memory.free;
 }
@@ -194,8 +212,8 @@ int32_t tn__cuda_processes_of(const tn__gpu_device *dev, tn__gpu_process *out, i
     tn__nvml_device handle;
     tn__nvml_process p[PROCESSES];
     unsigned n = PROCESSES;
-    if (!nvml || find_physical(dev, &handle) < 0 || !same_uuid(nvml, handle, dev) ||
-        nvml->device_get_processes(handle, &n, p))
+    bool slice;
+    if (!find_own(dev, &handle, &slice) || nvml->device_get_processes(handle, &n, p))
         return 0;
     const int32_t written = TN_MIN((int32_t)n, cap);
     for (int32_t i = 0; i < written; i++)

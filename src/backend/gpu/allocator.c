@@ -1,35 +1,25 @@
 /* backend/gpu/allocator.c: the caching allocator of device memory. Sizes, splitting and counters are those of PyTorch's
  * (c10/cuda/CUDACachingAllocator): what memory_stats() says of a program is the same there and here. */
-#include "backend/gpu/memory.h"
+#include "backend/gpu/allocator_settings.h"
+#include "backend/gpu/arena.h"
 #include "core/alloc.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/thread.h"
 
-typedef struct arena {
-    const tn__gpu_device *dev;
-    pthread_mutex_t lock; /* guards all that follows */
-    uint32_t generation;  /* counts what was forgotten */
-    tn__gpu_slab blocks, users;
-    tn__gpu_pool *pools; /* the one used last comes first */
-    tn__gpu_block *segments;
-    tn__gpu_block *waiting, **waiting_end; /* given back, but other streams may still use them; the oldest first */
-    tn__gpu_block *scratch;
-    tn__gpu_statistics stats;
-    /* Of the whole GPU, in the arena of the first of its devices; of no lock. */
-    _Atomic int64_t held; /* bytes in segments of all of them */
-    _Atomic int64_t most; /* what that may be, by tn_cuda_set_per_process_memory_fraction; INT64_MAX at first */
-} arena;
+typedef tn__gpu_arena arena;
 
 static struct {
     pthread_once_t once;
     bool no_cache; /* TENON_NO_CACHE */
+    const tn__gpu_settings *settings;
     arena of[TN__GPU_MAX];
 } memory = {.once = PTHREAD_ONCE_INIT};
 
 static void memory_start(void)
 {
     memory.no_cache = tn__env_flag("TENON_NO_CACHE", false);
+    memory.settings = tn__gpu_settings_now();
     for (int i = 0; i < TN__GPU_MAX; i++) {
         arena *a = &memory.of[i];
         a->dev = tn__gpu_numbered(i);
@@ -39,7 +29,7 @@ static void memory_start(void)
     }
 }
 
-static arena *arena_of(const tn__gpu_device *dev)
+arena *tn__gpu_arena_of(const tn__gpu_device *dev)
 {
     pthread_once(&memory.once, memory_start);
     return &memory.of[tn__gpu_number(dev->device)];
@@ -47,37 +37,17 @@ static arena *arena_of(const tn__gpu_device *dev)
 
 /* ---- counters ---- */
 
-static inline void up(tn__gpu_tally *c, bool large, int64_t n)
-{
-    for (int k = 0; k < 2; k++) {
-        tn__gpu_tally *i = &c[k == 0 ? TN__GPU_ALL : large ? TN__GPU_IN_LARGE : TN__GPU_IN_SMALL];
-        i->now += n;
-        i->up += n;
-        if (i->now > i->peak)
-            i->peak = i->now;
-    }
-}
-
-static inline void down(tn__gpu_tally *c, bool large, int64_t n)
-{
-    for (int k = 0; k < 2; k++) {
-        tn__gpu_tally *i = &c[k == 0 ? TN__GPU_ALL : large ? TN__GPU_IN_LARGE : TN__GPU_IN_SMALL];
-        i->now -= n;
-        i->down += n;
-    }
-}
-
 static inline void change(tn__gpu_tally *c, bool large, int64_t n)
 {
     if (n > 0)
-        up(c, large, n);
+        tn__gpu_up(c, large, n);
     else if (n < 0)
-        down(c, large, -n);
+        tn__gpu_down(c, large, -n);
 }
 
 static inline bool is_split(const tn__gpu_block *b)
 {
-    return b->before || b->after;
+    return !b->region && (b->before || b->after); /* what a region's parts leave free is its to give back */
 }
 
 /* ---- sizes ---- */
@@ -89,7 +59,12 @@ static size_t round_up(size_t n, size_t to)
 
 static size_t block_size(size_t bytes)
 {
-    return memory.no_cache ? bytes : round_up(bytes, TN__GPU_ROUND);
+    if (memory.no_cache)
+        return bytes;
+    const size_t divisions = TN_UNLIKELY(memory.settings->rounds) ? tn__gpu_divisions_of(memory.settings, bytes) : 0;
+    if (divisions > 1 && bytes > TN__GPU_ROUND * divisions)
+        return tn__gpu_round_to_division(bytes, divisions);
+    return round_up(bytes, TN__GPU_ROUND);
 }
 
 static size_t segment_size(size_t size)
@@ -108,23 +83,28 @@ static arena *whole_of(const arena *a)
     return &memory.of[tn__gpu_number(a->dev->first->device)];
 }
 
-static int64_t allowed(const arena *a)
+int64_t tn__gpu_allowed(const arena *a)
 {
     return TN_MIN(atomic_load(&whole_of(a)->most), a->dev->memory_limit);
 }
 
-static bool claim(arena *a, size_t size)
+int64_t tn__gpu_held(const arena *a)
+{
+    return atomic_load(&whole_of(a)->held);
+}
+
+bool tn__gpu_claim(arena *a, size_t size)
 {
     _Atomic int64_t *held = &whole_of(a)->held;
     int64_t now = atomic_load(held);
     do {
-        if (now + (int64_t)size > allowed(a))
+        if (now + (int64_t)size > tn__gpu_allowed(a))
             return false;
     } while (!atomic_compare_exchange_weak(held, &now, now + (int64_t)size));
     return true;
 }
 
-static void unclaim(arena *a, int64_t size)
+void tn__gpu_unclaim(arena *a, int64_t size)
 {
     atomic_fetch_sub(&whole_of(a)->held, size);
 }
@@ -160,20 +140,51 @@ static void pool_put(tn__gpu_pool *p)
     tn__block_put(p, sizeof *p);
 }
 
-static tn__gpu_block **tree_of(const tn__gpu_block *b)
+static void count_oversize(tn__gpu_tally *c, size_t size, void (*count)(tn__gpu_tally *c))
 {
-    return &b->pool->free[b->large];
+    if (TN_UNLIKELY(size >= memory.settings->max_split))
+        count(c);
+}
+
+static void one_more(tn__gpu_tally *c)
+{
+    c->up++;
+    c->peak = TN_MAX(c->peak, ++c->now);
+}
+
+static void one_less(tn__gpu_tally *c)
+{
+    c->down++;
+    c->now--;
+}
+
+void tn__gpu_segment_link(arena *a, tn__gpu_block *b)
+{
+    b->next_segment = a->segments;
+    if (a->segments)
+        a->segments->segment_before = b;
+    a->segments = b;
+}
+
+void tn__gpu_segment_unlink(arena *a, tn__gpu_block *b)
+{
+    if (b->segment_before)
+        b->segment_before->next_segment = b->next_segment;
+    else
+        a->segments = b->next_segment;
+    if (b->next_segment)
+        b->next_segment->segment_before = b->segment_before;
 }
 
 /* Memory of the driver as one free block, which is in no tree yet. */
 static tn__gpu_result segment_get(arena *a, tn__gpu_pool *pool, size_t size, bool large, tn__gpu_block **out)
 {
     void *p;
-    if (!claim(a, size))
+    if (!tn__gpu_claim(a, size))
         return TN__GPU_OUT_OF_MEMORY;
     tn__gpu_result r = a->dev->driver->memory_get(size, &p);
     if (r) {
-        unclaim(a, (int64_t)size);
+        tn__gpu_unclaim(a, (int64_t)size);
         return r;
     }
     tn__gpu_block *b = tn__gpu_slab_get(&a->blocks, sizeof *b); /* there is one: take() has seen to it */
@@ -184,50 +195,45 @@ static tn__gpu_result segment_get(arena *a, tn__gpu_pool *pool, size_t size, boo
     b->generation = a->generation;
     b->device = tn__gpu_slot(pool->stream->device);
     b->large = large;
-    b->next_segment = a->segments;
-    if (a->segments)
-        a->segments->segment_before = b;
-    a->segments = b;
+    tn__gpu_segment_link(a, b);
+    count_oversize(&a->stats.oversize_segment, size, one_more);
     pool->held++;
-    up(a->stats.segment, large, 1);
-    up(a->stats.reserved_bytes, large, (int64_t)size);
+    tn__gpu_up(a->stats.segment, large, 1);
+    tn__gpu_up(a->stats.reserved_bytes, large, (int64_t)size);
     a->stats.device_allocs++;
     *out = b;
     return TN__GPU_OK;
 }
 
-/* b: the only block of its segment, in no tree. A context of the device is current. */
-static void segment_put(arena *a, tn__gpu_block *b)
+void tn__gpu_segment_put(arena *a, tn__gpu_block *b)
 {
     a->dev->driver->memory_put(b->p); /* a failure is an older one of the device, told elsewhere */
-    if (b->segment_before)
-        b->segment_before->next_segment = b->next_segment;
-    else
-        a->segments = b->next_segment;
-    if (b->next_segment)
-        b->next_segment->segment_before = b->segment_before;
+    tn__gpu_segment_unlink(a, b);
+    count_oversize(&a->stats.oversize_segment, b->size, one_less);
     b->pool->held--;
-    unclaim(a, (int64_t)b->size);
-    down(a->stats.segment, b->large, 1);
-    down(a->stats.reserved_bytes, b->large, (int64_t)b->size);
+    tn__gpu_unclaim(a, (int64_t)b->size);
+    tn__gpu_down(a->stats.segment, b->large, 1);
+    tn__gpu_down(a->stats.reserved_bytes, b->large, (int64_t)b->size);
     a->stats.device_frees++;
     tn__gpu_slab_put(&a->blocks, b);
 }
 
 /* ---- blocks; the lock is held ---- */
 
-/* The rest of b, behind its first 'size' bytes, becomes a free block of its own. */
-static void split(arena *a, tn__gpu_block *b, size_t size)
+tn__gpu_block *tn__gpu_block_split(arena *a, tn__gpu_block *b, size_t size)
 {
     tn__gpu_block *rest = tn__gpu_slab_get(&a->blocks, sizeof *rest);
     if (!rest)
-        return;
+        return NULL;
     rest->p = b->p + size;
     rest->size = b->size - size;
     rest->pool = b->pool;
     rest->stream = b->stream;
+    rest->region = b->region;
+    rest->since = b->since;
     rest->generation = b->generation;
     rest->device = b->device;
+    rest->state = b->state;
     rest->large = b->large;
     rest->before = b;
     rest->after = b->after;
@@ -235,7 +241,26 @@ static void split(arena *a, tn__gpu_block *b, size_t size)
         rest->after->before = rest;
     b->after = rest;
     b->size = size;
-    tn__best_fit_add(tree_of(rest), rest);
+    return rest;
+}
+
+/* Is what is left behind 'size' bytes of b a block of its own? */
+static bool may_split(const tn__gpu_block *b, size_t size)
+{
+    const size_t left = b->size - size;
+    if (!b->large || b->region)
+        return left >= TN__GPU_ROUND;
+    return left > TN__GPU_SMALL && size < memory.settings->max_split;
+}
+
+/* A free block for that size: what is oversize is kept for such requests, and not for much smaller ones. */
+static tn__gpu_block *fitting(const tn__gpu_pool *pool, size_t size, bool large)
+{
+    const tn__gpu_settings *s = memory.settings;
+    tn__gpu_block *b = memory.no_cache ? NULL : tn__best_fit_find(pool->free[large], size);
+    if (TN_LIKELY(!b || b->size < s->max_split || b->region))
+        return b;
+    return size < s->max_split || b->size - size >= s->max_rounding ? NULL : b;
 }
 
 /* b, free and in no tree, becomes a taken block of that size. */
@@ -243,27 +268,29 @@ static void cut(arena *a, tn__gpu_block *b, size_t size, size_t requested)
 {
     size_t left = b->size - size, whole = b->size;
     bool was_split = is_split(b);
-    if (left && (b->large ? left > TN__GPU_SMALL : left >= TN__GPU_ROUND))
-        split(a, b, size);
-    if (b->size != whole && !was_split) {
-        up(a->stats.inactive_split_bytes, b->large, (int64_t)left);
-        up(a->stats.inactive_split, b->large, 1);
+    tn__gpu_block *rest = left && may_split(b, size) ? tn__gpu_block_split(a, b, size) : NULL;
+    if (rest)
+        tn__best_fit_add(tn__gpu_tree_of(rest), rest);
+    if (b->size != whole && !was_split && !b->region) {
+        tn__gpu_up(a->stats.inactive_split_bytes, b->large, (int64_t)left);
+        tn__gpu_up(a->stats.inactive_split, b->large, 1);
     } else if (was_split) {
-        down(a->stats.inactive_split_bytes, b->large, (int64_t)b->size);
+        tn__gpu_down(a->stats.inactive_split_bytes, b->large, (int64_t)b->size);
         if (b->size == whole)
-            down(a->stats.inactive_split, b->large, 1);
+            tn__gpu_down(a->stats.inactive_split, b->large, 1);
     }
     b->state = TN__GPU_TAKEN;
     b->requested = requested;
-    up(a->stats.allocation, b->large, 1);
-    up(a->stats.allocated_bytes, b->large, (int64_t)b->size);
-    up(a->stats.active, b->large, 1);
-    up(a->stats.active_bytes, b->large, (int64_t)b->size);
-    up(a->stats.requested_bytes, b->large, (int64_t)requested);
+    a->taken++;
+    count_oversize(&a->stats.oversize_allocation, b->size, one_more);
+    tn__gpu_up(a->stats.allocation, b->large, 1);
+    tn__gpu_up(a->stats.allocated_bytes, b->large, (int64_t)b->size);
+    tn__gpu_up(a->stats.active, b->large, 1);
+    tn__gpu_up(a->stats.active_bytes, b->large, (int64_t)b->size);
+    tn__gpu_up(a->stats.requested_bytes, b->large, (int64_t)requested);
 }
 
-/* Joins b with the free block behind it, which is in no tree. */
-static void join(arena *a, tn__gpu_block *b)
+void tn__gpu_block_join(arena *a, tn__gpu_block *b)
 {
     tn__gpu_block *gone = b->after;
     b->size += gone->size;
@@ -278,35 +305,39 @@ static void settle(arena *a, tn__gpu_block *b)
 {
     int64_t count = 0, bytes = 0, size = (int64_t)b->size, requested = (int64_t)b->requested;
     bool large = b->large;
+    count_oversize(&a->stats.oversize_allocation, b->size, one_less);
     b->state = TN__GPU_FREE;
     if (b->before && b->before->state == TN__GPU_FREE) {
         b = b->before;
         count--;
         bytes -= (int64_t)b->size;
-        tn__best_fit_remove(tree_of(b), b);
-        join(a, b);
+        tn__best_fit_remove(tn__gpu_tree_of(b), b);
+        tn__gpu_block_join(a, b);
     }
     if (b->after && b->after->state == TN__GPU_FREE) {
         count--;
         bytes -= (int64_t)b->after->size;
-        tn__best_fit_remove(tree_of(b), b->after);
-        join(a, b);
+        tn__best_fit_remove(tn__gpu_tree_of(b), b->after);
+        tn__gpu_block_join(a, b);
     }
     if (is_split(b)) {
         count++;
         bytes += (int64_t)b->size;
     }
-    change(a->stats.inactive_split, large, count);
-    change(a->stats.inactive_split_bytes, large, bytes);
-    down(a->stats.active, large, 1);
-    down(a->stats.active_bytes, large, size);
-    down(a->stats.requested_bytes, large, requested);
+    if (!b->region) {
+        change(a->stats.inactive_split, large, count);
+        change(a->stats.inactive_split_bytes, large, bytes);
+    }
+    tn__gpu_down(a->stats.active, large, 1);
+    tn__gpu_down(a->stats.active_bytes, large, size);
+    tn__gpu_down(a->stats.requested_bytes, large, requested);
     if (memory.no_cache) {
         tn__gpu_visit v = tn__gpu_enter(b->device);
-        segment_put(a, b);
+        tn__gpu_segment_put(a, b);
         tn__gpu_leave(v);
     } else {
-        tn__best_fit_add(tree_of(b), b);
+        b->since = a->taken;
+        tn__best_fit_add(tn__gpu_tree_of(b), b);
     }
 }
 
@@ -334,10 +365,12 @@ static void flush(arena *a)
     settle_waiting(a, true, true);
     for (tn__gpu_block *b = a->segments, *next; b; b = next) {
         next = b->next_segment;
-        if (b->state != TN__GPU_FREE || b->after)
+        if (b->region)
+            tn__gpu_region_trim(a, b);
+        if (b->region || b->state != TN__GPU_FREE || b->after)
             continue;
-        tn__best_fit_remove(tree_of(b), b);
-        segment_put(a, b);
+        tn__best_fit_remove(tn__gpu_tree_of(b), b);
+        tn__gpu_segment_put(a, b);
     }
     for (tn__gpu_pool **at = &a->pools; *at;) {
         tn__gpu_pool *p = *at;
@@ -363,8 +396,8 @@ static void give(arena *a, tn__gpu_block *b)
     if (a->dev->driver->block_freed)
         a->dev->driver->block_freed(b->p, b->requested);
     b->storage = NULL;
-    down(a->stats.allocation, b->large, 1);
-    down(a->stats.allocated_bytes, b->large, (int64_t)b->size);
+    tn__gpu_down(a->stats.allocation, b->large, 1);
+    tn__gpu_down(a->stats.allocated_bytes, b->large, (int64_t)b->size);
     if (TN_UNLIKELY(b->users != NULL))
         tn__gpu_users_record(&a->users, &b->users);
     if (TN_LIKELY(!b->users)) {
@@ -389,12 +422,12 @@ static void adopt(arena *a, tn__gpu_pool *to)
             continue;
         }
         for (tn__gpu_block *b = a->segments; b; b = b->next_segment) {
-            if (b->pool != p || b->state != TN__GPU_FREE || b->after)
+            if (b->pool != p || b->region || b->state != TN__GPU_FREE || b->after)
                 continue;
-            tn__best_fit_remove(tree_of(b), b);
+            tn__best_fit_remove(tn__gpu_tree_of(b), b);
             b->pool = to;
             b->stream = to->stream;
-            tn__best_fit_add(tree_of(b), b);
+            tn__best_fit_add(tn__gpu_tree_of(b), b);
             to->held++;
             p->held--;
         }
@@ -415,60 +448,43 @@ typedef struct refusal {
     tn__gpu_shortage shortage;
 } refusal;
 
-static void note_held(tn__gpu_shortage *s, const tn__gpu_block *b)
+/* Memory of the driver as a free block, in no tree. */
+static tn__gpu_result more(arena *a, tn__gpu_pool *pool, size_t size, bool large, tn__gpu_block **out)
 {
-    int i = s->n_held < TN__GPU_LARGEST ? s->n_held++ : TN__GPU_LARGEST;
-    for (; i > 0 && s->held[i - 1].bytes < b->requested; i--)
-        if (i < TN__GPU_LARGEST)
-            s->held[i] = s->held[i - 1];
-    if (i < TN__GPU_LARGEST) {
-        s->held[i].bytes = b->requested;
-        s->held[i].storage = b->storage;
-        s->held[i].site = b->site;
-    }
+    if (memory.settings->expandable && !memory.no_cache && a->dev->driver->map)
+        return tn__gpu_region_grow(a, pool, size, large, out);
+    return segment_get(a, pool, segment_size(size), large, out);
 }
 
-TN_COLD static void note_shortage(arena *a, size_t asked, tn__gpu_shortage *s)
-{
-    a->stats.ooms++;
-    s->asked = asked;
-    s->allowed = allowed(a);
-    s->allocated = a->stats.allocated_bytes[TN__GPU_ALL].now;
-    s->reserved = a->stats.reserved_bytes[TN__GPU_ALL].now;
-    s->reserved_by_siblings = atomic_load(&whole_of(a)->held) - s->reserved;
-    s->n_held = 0;
-    for (const tn__gpu_block *first = a->segments; first; first = first->next_segment)
-        for (const tn__gpu_block *b = first; b; b = b->after)
-            if (b->state == TN__GPU_TAKEN)
-                note_held(s, b);
-}
-
-/* No free block fits: blocks that waited, then those of streams that are gone, then the driver, then the driver once the
- * cache is flushed. */
+/* No free block fits: blocks that waited, then those of streams that are gone, then the driver, then the driver once oversize
+ * segments that help, or all of the cache, are given back. */
 TN_COLD static tn__gpu_block *refill(arena *a, tn__stream *stream, size_t size, bool large, refusal *no)
 {
     tn__gpu_block *b = NULL;
     tn__gpu_pool *pool = pool_of(a, stream);
-    size_t asked = segment_size(size);
     no->host_memory = !pool;
     if (!pool)
         return NULL;
     settle_waiting(a, true, false);
     if (pool->next) /* it is the first */
         adopt(a, pool);
-    b = memory.no_cache ? NULL : tn__best_fit_find(pool->free[large], size);
+    b = fitting(pool, size, large);
     if (b) {
-        tn__best_fit_remove(tree_of(b), b);
+        tn__best_fit_remove(tn__gpu_tree_of(b), b);
         return b;
     }
-    no->result = segment_get(a, pool, asked, large, &b);
+    if (TN_UNLIKELY(memory.settings->gc_threshold > 0))
+        tn__gpu_collect_old(a);
+    no->result = more(a, pool, size, large, &b);
+    if (no->result == TN__GPU_OUT_OF_MEMORY && tn__gpu_release_oversize(a, pool, size))
+        no->result = more(a, pool, size, large, &b);
     if (no->result == TN__GPU_OUT_OF_MEMORY) {
         flush(a);
         a->stats.alloc_retries++;
         pool = pool_of(a, stream); /* the flush drops pools that hold nothing */
         no->host_memory = !pool;
         if (pool)
-            no->result = segment_get(a, pool, asked, large, &b);
+            no->result = more(a, pool, size, large, &b);
     }
     return b;
 }
@@ -499,9 +515,9 @@ static tn__gpu_block *take(arena *a, tn__stream *stream, size_t bytes, refusal *
     if (TN_UNLIKELY(no->host_memory))
         return NULL;
     tn__gpu_pool *pool = a->pools && a->pools->stream == stream ? a->pools : pool_of(a, stream);
-    tn__gpu_block *b = pool && !memory.no_cache ? tn__best_fit_find(pool->free[large], size) : NULL;
+    tn__gpu_block *b = pool ? fitting(pool, size, large) : NULL;
     if (TN_LIKELY(b != NULL))
-        tn__best_fit_remove(tree_of(b), b);
+        tn__best_fit_remove(tn__gpu_tree_of(b), b);
     else
         b = refill(a, stream, size, large, no);
     if (TN_UNLIKELY(!b))
@@ -526,7 +542,7 @@ TN_COLD static tn__gpu_block *take_hard(tn__gpu_device *dev, arena *a, tn__strea
         b = take(a, stream, bytes, no);
     }
     if (!b && no->result == TN__GPU_OUT_OF_MEMORY)
-        note_shortage(a, segment_size(block_size(bytes)), &no->shortage);
+        tn__gpu_note_shortage(a, segment_size(block_size(bytes)), &no->shortage);
     return b;
 }
 
@@ -546,10 +562,11 @@ TN_COLD static void refuse(tn__gpu_device *dev, const refusal *no)
 /* A block for a storage, or for scratch (NULL). NULL with an error set. */
 static tn__gpu_block *get(tn_device device, size_t bytes, const tn__storage *storage)
 {
+    TN__DOOR(tn__self());
     tn__gpu_device *dev = tn__gpu_use(device);
     if (!dev)
         return NULL;
-    arena *a = arena_of(dev);
+    arena *a = tn__gpu_arena_of(dev);
     tn__stream *stream = tn__gpu_current(dev);
     refusal no;
     if (TN_UNLIKELY(bytes > (size_t)PTRDIFF_MAX / 2))
@@ -578,7 +595,7 @@ static void release(tn__storage *s)
     tn__gpu_block *b = s->ctx;
     if (tn__gpu_forked())
         return;
-    arena *a = arena_of(b->device);
+    arena *a = tn__gpu_arena_of(b->device);
     pthread_mutex_lock(&a->lock);
     give(a, b);
     pthread_mutex_unlock(&a->lock);
@@ -614,7 +631,7 @@ void tn__gpu_storage_used(tn__storage *s, tn__stream *stream)
     tn__gpu_block *b = s->release == release ? s->ctx : NULL;
     if (!b || b->stream == stream || tn__gpu_forked())
         return;
-    arena *a = arena_of(b->device);
+    arena *a = tn__gpu_arena_of(b->device);
     pthread_mutex_lock(&a->lock);
     if (b->generation == a->generation)
         tn__gpu_users_add(&a->users, &b->users, stream);
@@ -626,7 +643,7 @@ void tn__gpu_storage_joined(tn__storage *s, tn__stream *stream)
     tn__gpu_block *b = s->release == release ? s->ctx : NULL;
     if (!b || tn__gpu_forked())
         return;
-    arena *a = arena_of(b->device);
+    arena *a = tn__gpu_arena_of(b->device);
     pthread_mutex_lock(&a->lock);
     tn__gpu_users_remove(&a->users, &b->users, stream);
     pthread_mutex_unlock(&a->lock);
@@ -637,7 +654,7 @@ bool tn__gpu_storage_gone(const tn__storage *s)
     const tn__gpu_block *b = s->release == release ? s->ctx : NULL;
     if (!b || tn__gpu_forked())
         return false;
-    arena *a = arena_of(b->device);
+    arena *a = tn__gpu_arena_of(b->device);
     pthread_mutex_lock(&a->lock);
     bool gone = b->generation != a->generation;
     pthread_mutex_unlock(&a->lock);
@@ -655,7 +672,7 @@ void tn__gpu_scratch_put(tn_device device, void *p, size_t bytes)
     (void)bytes;
     if (!p || tn__gpu_forked())
         return;
-    arena *a = arena_of(tn__gpu_slot(device));
+    arena *a = tn__gpu_arena_of(tn__gpu_slot(device));
     pthread_mutex_lock(&a->lock);
     for (tn__gpu_block **at = &a->scratch; *at; at = &(*at)->link) {
         tn__gpu_block *b = *at;
@@ -668,47 +685,12 @@ void tn__gpu_scratch_put(tn_device device, void *p, size_t bytes)
     pthread_mutex_unlock(&a->lock);
 }
 
-void tn__gpu_statistics_of(tn_device device, tn__gpu_statistics *out)
-{
-    memset(out, 0, sizeof *out);
-    if (tn__gpu_forked())
-        return;
-    arena *a = arena_of(tn__gpu_slot(device));
-    pthread_mutex_lock(&a->lock);
-    *out = a->stats;
-    pthread_mutex_unlock(&a->lock);
-}
-
-static void level(tn__gpu_tally *c)
-{
-    for (int k = 0; k < TN__GPU_KINDS; k++)
-        c[k].peak = c[k].now;
-}
-
-void tn__gpu_reset_peak(tn_device device)
-{
-    if (tn__gpu_forked())
-        return;
-    arena *a = arena_of(tn__gpu_slot(device));
-    tn__gpu_statistics *s = &a->stats;
-    pthread_mutex_lock(&a->lock);
-    level(s->allocated_bytes);
-    level(s->active_bytes);
-    level(s->requested_bytes);
-    level(s->reserved_bytes);
-    level(s->inactive_split_bytes);
-    level(s->allocation);
-    level(s->active);
-    level(s->segment);
-    level(s->inactive_split);
-    pthread_mutex_unlock(&a->lock);
-}
-
 void tn__gpu_empty_cache(tn_device device)
 {
+    TN__DOOR(tn__self());
     if (tn__gpu_forked() || !tn__gpu_peek(device))
         return;
-    arena *a = arena_of(tn__gpu_slot(device));
+    arena *a = tn__gpu_arena_of(tn__gpu_slot(device));
     pthread_mutex_lock(&a->lock);
     flush(a);
     pthread_mutex_unlock(&a->lock);
@@ -716,7 +698,7 @@ void tn__gpu_empty_cache(tn_device device)
 
 tn_status tn__gpu_set_memory_fraction(tn__gpu_device *dev, double fraction)
 {
-    arena *a = arena_of(dev);
+    arena *a = tn__gpu_arena_of(dev);
     size_t total = 0;
     tn_status e = tn__gpu_check(dev, dev->driver->total_memory(dev, &total), "asking for the total memory");
     if (e)
@@ -746,11 +728,16 @@ static void zero_all(tn__gpu_statistics *s)
     zero(s->active);
     zero(s->segment);
     zero(s->inactive_split);
+    s->oversize_allocation.down += s->oversize_allocation.now;
+    s->oversize_segment.down += s->oversize_segment.now;
+    s->oversize_allocation.now = s->oversize_segment.now = 0;
 }
 
 /* Blocks in tensors stay described until these give them back; so do their streams. */
 static void forget_segment(arena *a, tn__gpu_block *first)
 {
+    if (first->region)
+        tn__gpu_region_forget(a, first);
     for (tn__gpu_block *b = first, *after; b; b = after) {
         after = b->after;
         if (b->state == TN__GPU_TAKEN) {
@@ -764,11 +751,13 @@ static void forget_segment(arena *a, tn__gpu_block *first)
 
 void tn__gpu_allocator_forget(tn__gpu_device *dev)
 {
-    arena *a = arena_of(dev);
+    arena *a = tn__gpu_arena_of(dev);
     pthread_mutex_lock(&a->lock);
     a->generation++;
-    for (tn__gpu_pool *p = a->pools; p; p = p->next)
+    for (tn__gpu_pool *p = a->pools; p; p = p->next) {
         p->held = 0;
+        p->region[false] = p->region[true] = NULL;
+    }
     for (tn__gpu_block *first = a->segments, *next; first; first = next) {
         next = first->next_segment;
         forget_segment(a, first);
@@ -781,7 +770,7 @@ void tn__gpu_allocator_forget(tn__gpu_device *dev)
         if (!p->held)
             pool_put(p);
     }
-    unclaim(a, a->stats.reserved_bytes[TN__GPU_ALL].now);
+    tn__gpu_unclaim(a, a->stats.reserved_bytes[TN__GPU_ALL].now);
     zero_all(&a->stats);
     pthread_mutex_unlock(&a->lock);
     tn__gpu_pinned_forget(dev);
@@ -793,6 +782,7 @@ void tn__gpu_memory_end(void)
     for (int i = 0; i < TN__GPU_MAX; i++) {
         tn__gpu_slab_end(&memory.of[i].blocks);
         tn__gpu_slab_end(&memory.of[i].users);
+        tn__gpu_slab_end(&memory.of[i].regions);
     }
     tn__gpu_pinned_end();
 }

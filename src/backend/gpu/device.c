@@ -1,5 +1,6 @@
 /* The table of devices: found without making a context, opened at first use, dead after an asynchronous failure, revived
  * by tn_cuda_reset; closed to the children of a process that used it. */
+#include "backend/gpu/allocator_settings.h"
 #include "backend/gpu/device.h"
 #include "backend/gpu/run.h"
 #include "core/alloc.h"
@@ -188,6 +189,8 @@ static tn_status open_device(tn__gpu_device *dev)
 {
     void *context;
     char report[512];
+    if (tn__gpu_settings_check())
+        return tn_error_code();
     const tn__gpu_way way = tn__gpu_how_to_wait();
     if (way != TN__GPU_WAY_UNSAID && dev->driver->context_way)
         dev->driver->context_way(dev, way);
@@ -227,6 +230,29 @@ tn_status tn__gpu_refuse_child(int32_t type)
                      label, label, label);
 }
 
+/* ---- the thread's context, as it was found ---- */
+
+/* Only CUDA has contexts that are current on a thread. */
+static void give_back(tn__thread *t)
+{
+    const tn__gpu_driver *driver = tn__backends[TN_DEVICE_CUDA]->gpu;
+    void *found = t->found_context, *now;
+    t->found_context = NULL;
+    if (driver->context_get(&now) == TN__GPU_OK && now != found)
+        driver->context_set(found); /* it may be gone: then there is nothing to give back */
+}
+
+/* Another context is about to become current. A thread that had none keeps ours: so do threads of CUDA's runtime. */
+static void remember(const tn__gpu_driver *driver)
+{
+    void *now;
+    tn__thread *t = tn__self();
+    if (!t->inside || t->emergency || t->found_context || driver->context_get(&now) != TN__GPU_OK)
+        return;
+    t->found_context = now;
+    t->give_back = give_back;
+}
+
 static TN_COLD tn__gpu_device *use_slow(tn_device d)
 {
     int32_t n = tn__gpu_count(d.type);
@@ -240,6 +266,7 @@ static TN_COLD tn__gpu_device *use_slow(tn_device d)
         return NULL;
     }
     tn__gpu_device *dev = tn__gpu_slot(d);
+    remember(dev->driver);
     pthread_mutex_lock(&dev->lock);
     tn_status e = TN_OK;
     if (atomic_load(&dev->dead))
@@ -296,7 +323,10 @@ tn__gpu_device *tn__gpu_peek(tn_device d)
     tn__gpu_device *dev = tn__gpu_slot(d);
     if (!atomic_load_explicit(&dev->ready, memory_order_acquire))
         return NULL;
-    return is_current(dev) || dev->driver->context_set(dev->context) == TN__GPU_OK ? dev : NULL;
+    if (is_current(dev))
+        return dev;
+    remember(dev->driver);
+    return dev->driver->context_set(dev->context) == TN__GPU_OK ? dev : NULL;
 }
 
 /* ---- reset ---- */
@@ -340,7 +370,11 @@ static void let_go(tn__gpu_device *dev)
 static void take_context(tn__gpu_device *first, void *context)
 {
     tn__gpu_device *dev;
+    tn__thread *self = tn__self();
     atomic_fetch_add(&tn__resets, 1);
+    remember(first->driver);
+    if (self->found_context == context) /* it goes */
+        self->found_context = NULL;
     first->driver->context_set(context);
     first->driver->context_synchronize(); /* a dead device says so at once */
     for (dev = first; dev; dev = tn__gpu_sibling(dev)) {
@@ -468,7 +502,7 @@ static tn_status end_context(tn__gpu_device *dev, bool *was_dead)
 tn_status tn_cuda_reset(tn_device device)
 {
     tn_device d;
-    tn__enter(TN__NOWHERE);
+    TN__DOOR(tn__enter(TN__NOWHERE));
     tn_status e = tn__gpu_resolve(device, &d);
     if (e)
         return e;

@@ -98,6 +98,13 @@ typedef struct tn__gpu_driver {
     /* ---- memory ---- */
     tn__gpu_result (*memory_get)(size_t bytes, void **memory);
     void (*memory_put)(void *memory);
+    /* Optional, all four: addresses of their own, and memory behind parts of them. page: what addresses and sizes of parts
+     * are multiples of. What is mapped at once is unmapped at once, when nothing that uses it is under way; kernels and
+     * copies of every device with a link reach it. Neither addresses nor memory go with a context. */
+    tn__gpu_result (*reserve)(const struct tn__gpu_device *dev, size_t bytes, void **addresses, size_t *page);
+    void (*unreserve)(void *addresses, size_t bytes);
+    tn__gpu_result (*map)(const struct tn__gpu_device *dev, void *at, size_t bytes);
+    void (*unmap)(void *at, size_t bytes);
     tn__gpu_result (*memory_info)(size_t *free_bytes, size_t *total_bytes);
     /* Page-locked host memory of the driver's own; address, if not NULL, becomes what kernels call it by. */
     tn__gpu_result (*host_get)(size_t bytes, void **memory, void **address);

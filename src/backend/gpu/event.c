@@ -87,6 +87,7 @@ static bool is_void(const tn_event *e)
 
 void tn_event_release(tn_event *e)
 {
+    TN__DOOR(tn__self());
     if (!e || atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
         return;
     if (e->device && !is_void(e) && tn__gpu_peek(e->device->device))
@@ -142,7 +143,7 @@ tn_status tn_event_record(tn_event *e, tn_stream *stream)
     if (!e)
         return no_event("tn_event_record");
     tn_device d;
-    tn__enter(TN__NOWHERE);
+    TN__DOOR(tn__enter(TN__NOWHERE));
     tn_status st = TN_OK;
     if (!stream && (st = tn__gpu_resolve(tn__gpu_default(), &d)))
         return st;
@@ -154,7 +155,7 @@ tn_status tn_stream_wait_event(tn_stream *stream, tn_event *e)
 {
     if (!stream || !e)
         return no_event("tn_stream_wait_event");
-    tn__enter(TN__NOWHERE);
+    TN__DOOR(tn__enter(TN__NOWHERE));
     if (!e->device)
         return TN_OK; /* never recorded: nothing to wait for, as in PyTorch */
     tn__gpu_device *dev = use(e) ? tn__gpu_use_stream(stream) : NULL;
@@ -182,7 +183,7 @@ bool tn_event_query(tn_event *e)
 {
     if (!e)
         return no_event("tn_event_query") != TN_OK;
-    tn__enter(TN__NOWHERE);
+    TN__DOOR(tn__enter(TN__NOWHERE));
     tn__gpu_device *dev = e->device ? use(e) : NULL;
     if (!dev)
         return true;
@@ -196,7 +197,7 @@ tn_status tn_event_synchronize(tn_event *e)
 {
     if (!e)
         return no_event("tn_event_synchronize");
-    tn__enter(TN__NOWHERE);
+    TN__DOOR(tn__enter(TN__NOWHERE));
     if (!e->device)
         return TN_OK;
     tn__gpu_device *dev = use(e);
@@ -212,7 +213,7 @@ tn_status tn_event_elapsed_time(tn_event *start, tn_event *end, double *millisec
     float ms = 0;
     if (!start || !end || !milliseconds)
         return no_event("tn_event_elapsed_time");
-    tn__enter(TN__NOWHERE);
+    TN__DOOR(tn__enter(TN__NOWHERE));
     if (!(start->flags & end->flags & TN_EVENT_TIMING))
         return tn__error(TN_EVALUE, "Both events must be created with argument 'enable_timing=True'.\n"
                                     "  tn_event_new(TN_EVENT_TIMING)");

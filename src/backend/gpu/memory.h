@@ -58,7 +58,18 @@ void tn__gpu_users_forget(tn__gpu_slab *slab, tn__gpu_user **users);
 
 /* ---- blocks ---- */
 typedef struct tn__gpu_pool tn__gpu_pool;
-typedef enum tn__gpu_state { TN__GPU_FREE, TN__GPU_TAKEN, TN__GPU_WAITING } tn__gpu_state;
+typedef enum tn__gpu_state {
+    TN__GPU_FREE,
+    TN__GPU_TAKEN,
+    TN__GPU_WAITING,
+    TN__GPU_UNMAPPED /* addresses of a region, without memory */
+} tn__gpu_state;
+
+/* Addresses that memory is mapped behind page by page: a segment that grows, and is given back in parts. */
+typedef struct tn__gpu_region {
+    struct tn__gpu_block *first;
+    size_t page, mapped; /* bytes */
+} tn__gpu_region;
 
 typedef struct tn__gpu_block {
     char *p;
@@ -72,6 +83,8 @@ typedef struct tn__gpu_block {
     tn__gpu_user *users;
     const tn__storage *storage; /* for comparing alone; NULL: scratch, or not taken */
     const char *site;           /* the user's call that asked for it, or NULL */
+    tn__gpu_region *region;     /* NULL: the segment is one piece of the driver's */
+    uint64_t since;             /* how many blocks had been taken when it became free */
     uint32_t generation;        /* of its device's allocator when the segment was made */
     tn__gpu_device *device;
     tn__gpu_state state;
@@ -81,9 +94,10 @@ typedef struct tn__gpu_block {
 /* One stream's memory. */
 struct tn__gpu_pool {
     struct tn__gpu_pool *next;
-    tn__stream *stream;     /* a reference */
-    tn__gpu_block *free[2]; /* trees: of small segments, of large ones */
-    int64_t held;           /* segments; once the device was reset, blocks that tensors still hold */
+    tn__stream *stream;        /* a reference */
+    tn__gpu_block *free[2];    /* trees: of small segments, of large ones */
+    tn__gpu_region *region[2]; /* likewise; NULL: none yet */
+    int64_t held;              /* segments; once the device was reset, blocks that tensors still hold */
 };
 
 /* ---- best_fit.c: an ordered set of blocks: by size, then by address ---- */
@@ -111,6 +125,7 @@ typedef struct tn__gpu_statistics {
     tn__gpu_tally active[TN__GPU_KINDS];
     tn__gpu_tally segment[TN__GPU_KINDS];
     tn__gpu_tally inactive_split[TN__GPU_KINDS];
+    tn__gpu_tally oversize_allocation, oversize_segment; /* above max_split_size_mb */
     int64_t alloc_retries, ooms, device_allocs, device_frees;
 } tn__gpu_statistics;
 

@@ -1,5 +1,6 @@
 /* backend/gpu/memory_report.c: what is told about device memory: that there is too little of it, and the summary. */
-#include "backend/gpu/memory.h"
+#include "backend/gpu/allocator_settings.h"
+#include "backend/gpu/arena.h"
 #include "core/error.h"
 #include "core/tensor.h"
 #include <stdarg.h>
@@ -28,6 +29,34 @@ static void add(text *t, const char *format, ...)
 #define SIZE(bytes) tn__size_str((int64_t)(bytes)).s
 
 /* ---- too little memory ---- */
+
+static void note_held(tn__gpu_shortage *s, const tn__gpu_block *b)
+{
+    int i = s->n_held < TN__GPU_LARGEST ? s->n_held++ : TN__GPU_LARGEST;
+    for (; i > 0 && s->held[i - 1].bytes < b->requested; i--)
+        if (i < TN__GPU_LARGEST)
+            s->held[i] = s->held[i - 1];
+    if (i < TN__GPU_LARGEST) {
+        s->held[i].bytes = b->requested;
+        s->held[i].storage = b->storage;
+        s->held[i].site = b->site;
+    }
+}
+
+void tn__gpu_note_shortage(tn__gpu_arena *a, size_t asked, tn__gpu_shortage *s)
+{
+    a->stats.ooms++;
+    s->asked = asked;
+    s->allowed = tn__gpu_allowed(a);
+    s->allocated = a->stats.allocated_bytes[TN__GPU_ALL].now;
+    s->reserved = a->stats.reserved_bytes[TN__GPU_ALL].now;
+    s->reserved_by_siblings = tn__gpu_held(a) - s->reserved;
+    s->n_held = 0;
+    for (const tn__gpu_block *first = a->segments; first; first = first->next_segment)
+        for (const tn__gpu_block *b = first; b; b = b->after)
+            if (b->state == TN__GPU_TAKEN)
+                note_held(s, b);
+}
 
 enum { PROCESSES = 64 };
 
@@ -87,9 +116,9 @@ static void add_help(text *t, const tn__gpu_device *dev, const tn__gpu_shortage 
             "\n  the device has room: what is short is this process's share of %s "
             "(%s, tn_cuda_set_per_process_memory_fraction)",
             SIZE(s->allowed), dev->driver->limit_variable);
-    if (s->reserved - s->allocated >= (int64_t)s->asked)
+    if (s->reserved - s->allocated >= (int64_t)s->asked && !tn__gpu_settings_now()->expandable)
         add(t, "\n  what is reserved but unallocated lies in pieces between tensors: tensors released together, then "
-               "tn_empty_cache(), would join them");
+               "tn_empty_cache(), would join them; TENON_CUDA_ALLOC_CONF=expandable_segments:True leaves fewer");
     add(t, "\n  nothing has changed: the operation can be tried again with a smaller batch, after releasing tensors, "
            "or on "
            "another device");
@@ -164,7 +193,6 @@ static void add_group(text *t, const char *name, const tn__gpu_tally *c, bool by
 
 int64_t tn__gpu_summary(tn_device device, char *out, size_t size)
 {
-    const tn__gpu_tally none = {0};
     const tn__gpu_driver *driver = tn__backend_of(device)->gpu;
     tn__gpu_statistics s;
     text t = {size ? out : NULL, size, 0};
@@ -183,10 +211,10 @@ int64_t tn__gpu_summary(tn_device device, char *out, size_t size)
     add_group(&t, "Active allocs", s.active, false);
     add_group(&t, "GPU reserved segments", s.segment, false);
     add_group(&t, "Non-releasable allocs", s.inactive_split, false);
-    add(&t, "%s", rule); /* no block is too large to be split here: these two are always zero */
-    add_line(&t, "Oversize allocations", &none, &none, false);
     add(&t, "%s", rule);
-    add_line(&t, "Oversize GPU segments", &none, &none, false);
+    add_line(&t, "Oversize allocations", &s.oversize_allocation, &s.oversize_allocation, false);
+    add(&t, "%s", rule);
+    add_line(&t, "Oversize GPU segments", &s.oversize_segment, &s.oversize_segment, false);
     add(&t, "%s", double_rule);
     return (int64_t)t.length;
 }

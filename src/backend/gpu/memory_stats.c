@@ -1,8 +1,46 @@
 /* backend/gpu/memory_stats.c: the functions of tenon/memory.h that only GPUs have, and what GPUs answer to the others. */
-#include "backend/gpu/memory.h"
+#include "backend/gpu/arena.h"
 #include "core/error.h"
 #include "core/thread.h"
 #include <tenon/memory.h>
+
+void tn__gpu_statistics_of(tn_device device, tn__gpu_statistics *out)
+{
+    memset(out, 0, sizeof *out);
+    if (tn__gpu_forked())
+        return;
+    tn__gpu_arena *a = tn__gpu_arena_of(tn__gpu_slot(device));
+    pthread_mutex_lock(&a->lock);
+    *out = a->stats;
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void level(tn__gpu_tally *c)
+{
+    for (int k = 0; k < TN__GPU_KINDS; k++)
+        c[k].peak = c[k].now;
+}
+
+void tn__gpu_reset_peak(tn_device device)
+{
+    if (tn__gpu_forked())
+        return;
+    tn__gpu_arena *a = tn__gpu_arena_of(tn__gpu_slot(device));
+    tn__gpu_statistics *s = &a->stats;
+    pthread_mutex_lock(&a->lock);
+    level(s->allocated_bytes);
+    level(s->active_bytes);
+    level(s->requested_bytes);
+    level(s->reserved_bytes);
+    level(s->inactive_split_bytes);
+    level(s->allocation);
+    level(s->active);
+    level(s->segment);
+    level(s->inactive_split);
+    s->oversize_allocation.peak = s->oversize_allocation.now;
+    s->oversize_segment.peak = s->oversize_segment.now;
+    pthread_mutex_unlock(&a->lock);
+}
 
 tn_memory_statistics tn__gpu_memory_stats(tn_device device)
 {
@@ -51,7 +89,7 @@ tn_status tn_cuda_mem_get_info(tn_device device, int64_t *free_bytes, int64_t *t
 {
     tn_device d;
     size_t left = 0, total = 0;
-    tn__enter(TN__NOWHERE);
+    TN__DOOR(tn__enter(TN__NOWHERE));
     tn_status e = tn__gpu_resolve(device, &d);
     tn__gpu_device *dev = e ? NULL : tn__gpu_use(d);
     if (!dev)

@@ -406,6 +406,7 @@ static void release(tn__storage *s)
 
 tn__storage *tn__gpu_pinned(int32_t type, size_t bytes)
 {
+    TN__DOOR(tn__self());
     tn__storage *s = tn__storage_new(TN_CPU, NULL, bytes, NULL);
     if (!s)
         return tn__fail(TN_ENOMEM, "out of memory for a storage's description");

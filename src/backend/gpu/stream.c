@@ -107,6 +107,7 @@ static bool is_void(const tn__stream *s)
 
 static void destroy(tn__stream *base)
 {
+    TN__DOOR(tn__self());
     tn__gpu_stream *s = (tn__gpu_stream *)base;
     tn__gpu_device *dev = slot_of(base);
     if (!is_void(base) && !tn__gpu_forked()) { /* in a forked child a thread that is not there may hold the lock */
@@ -224,6 +225,7 @@ tn__stream *tn__gpu_current(tn__gpu_device *dev)
 
 static tn__stream *current(tn_device device)
 {
+    TN__DOOR(tn__self());
     tn__gpu_device *dev = tn__gpu_use(device);
     return dev ? tn__gpu_current(dev) : NULL;
 }
@@ -273,6 +275,7 @@ tn__gpu_device *tn__gpu_use_stream(const tn__stream *s)
 
 static tn_status wait_for(tn__stream *s, tn__stream *other)
 {
+    TN__DOOR(tn__self());
     if (s == other)
         return TN_OK;
     tn__gpu_device *from = tn__gpu_use_stream(other);
@@ -303,6 +306,7 @@ tn_status tn__gpu_stream_synchronize(tn__gpu_device *dev, tn__stream *s)
 
 static tn_status synchronize(tn__stream *s)
 {
+    TN__DOOR(tn__self());
     tn__gpu_device *dev = tn__gpu_use_stream(s);
     return dev ? tn__gpu_stream_synchronize(dev, s) : tn_error_code();
 }
@@ -323,6 +327,7 @@ static void mark_all(tn__gpu_device *dev, bool done)
 
 tn_status tn__gpu_synchronize(tn_device device)
 {
+    TN__DOOR(tn__self());
     tn__gpu_device *dev = tn__gpu_use(device);
     if (!dev)
         return tn_error_code();
@@ -337,12 +342,14 @@ tn_status tn__gpu_synchronize(tn_device device)
 
 static tn__stream *make(tn_device device, int32_t priority)
 {
+    TN__DOOR(tn__self());
     tn__gpu_device *dev = tn__gpu_use(device);
     return dev ? new_stream(dev, priority, NULL) : NULL;
 }
 
 static tn_status enter(tn__stream *s)
 {
+    TN__DOOR(tn__self());
     tn_status e = tn__gpu_use_stream(s) ? make_current(s) : tn_error_code();
     if (!e)
         tn__self()->current_device[s->device.type] = s->device.index;
@@ -395,7 +402,7 @@ tn_stream *tn_cuda_stream_from_handle(void *handle, tn_device device)
 tn_stream *tn_cuda_default_stream(tn_device device)
 {
     tn_device d;
-    tn__enter(TN__NOWHERE);
+    TN__DOOR(tn__enter(TN__NOWHERE));
     tn__gpu_device *dev = tn__gpu_resolve(device, &d) ? NULL : tn__gpu_use(d);
     return dev ? tn__stream_retain(&dev->stream) : NULL;
 }
@@ -403,7 +410,7 @@ tn_stream *tn_cuda_default_stream(tn_device device)
 tn_stream *tn_cuda_current_stream(tn_device device)
 {
     tn_device d;
-    tn__enter(TN__NOWHERE);
+    TN__DOOR(tn__enter(TN__NOWHERE));
     tn__gpu_device *dev = tn__gpu_resolve(device, &d) ? NULL : tn__gpu_use(d);
     return dev ? tn__stream_retain(tn__gpu_current(dev)) : NULL;
 }
@@ -467,7 +474,7 @@ bool tn_stream_query(tn_stream *s)
 {
     if (!s)
         return no_stream("tn_stream_query") != TN_OK;
-    tn__enter(TN__NOWHERE);
+    TN__DOOR(tn__enter(TN__NOWHERE));
     tn__gpu_device *dev = tn__gpu_use_stream(s);
     if (!dev)
         return true;
@@ -497,6 +504,7 @@ int32_t tn_stream_priority(const tn_stream *s)
 
 void *tn_stream_handle(const tn_stream *s)
 {
+    TN__DOOR(tn__self());
     /* a default stream that has one has it with the context, which a reset may have taken */
     if (s && !s->handle && slot_of(s)->first != slot_of(s) && !tn__gpu_use(s->device))
         return NULL;
@@ -507,7 +515,7 @@ tn_status tn_tensor_record_stream(tn_tensor *t, tn_stream *s)
 {
     if (!t || !s)
         return no_stream("tn_tensor_record_stream");
-    tn__enter(TN__NOWHERE);
+    TN__DOOR(tn__enter(TN__NOWHERE));
     if (t == TN_NONE || !t->storage || (!tn__backend_of(t->device)->queue && !t->storage->pinned))
         return tn__error(TN_EDEVICE, "record_stream: only memory of a GPU and pinned memory are used by streams");
     if (!tn__gpu_use_stream(s))

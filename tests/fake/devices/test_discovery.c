@@ -247,12 +247,70 @@ static void children_of_a_fresh_process_may(void **state)
     OK(tn_synchronize(TN_CUDA(0)));
 }
 
+static tn_device_info only_device(void)
+{
+    tn_device_info d[3];
+    assert_int_equal(tn_cuda_device_count(), 1);
+    assert_int_equal(tn_devices(d, 3), 2);
+    return d[1];
+}
+
+/* Of two GPUs, each in two halves, the first slice: what is told of it is its own, what is told of GPUs is theirs. */
+static void slices(void **state)
+{
+    (void)state;
+    const int64_t half = INT64_C(256) << 20;
+    tn_cuda_status s[3];
+    tn_device_info d = only_device();
+    assert_string_equal(d.name, "Tenon fake GPU MIG");
+    assert_int_equal(strncmp(d.uuid, "MIG-", 4), 0);
+    assert_int_equal(d.physical, 0);
+    assert_int_equal(d.total_memory, half);
+    assert_int_equal(d.free_memory, half);
+    tn_tensor *x = MADE(tn_zeros(TN_SHAPE(1 << 20), .device = TN_CUDA(0)));
+    d = only_device();
+    assert_true(d.free_memory < half - (4 << 20));
+    assert_int_equal(tn_cuda_statuses(s, 3), 2);
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(s[i].name, "Tenon fake GPU");
+        assert_int_equal(strncmp(s[i].uuid, "GPU-", 4), 0);
+        assert_int_equal(s[i].memory_total, 2 * half);
+        assert_int_equal(s[i].memory_used, i ? 0 : half - d.free_memory);
+        assert_int_equal(s[i].device.index, i - (i > 0) * 2);
+    }
+    assert_true(strcmp(s[0].uuid, s[1].uuid) != 0 && strcmp(s[0].uuid + 4, d.uuid + 4) != 0);
+    assert_int_equal(tn_cuda_processes(0, NULL, 0), 1);
+    assert_int_equal(tn_cuda_processes(1, NULL, 0), 0);
+    tn_release(x);
+    setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+    alone_run("a_named_slice", NULL);
+    setenv("CUDA_VISIBLE_DEVICES", d.uuid, 1);
+    alone_run("a_named_slice", NULL);
+}
+
+/* A number is a GPU's, whose first slice it is; a UUID, which the next process is told, its own. */
+static void a_named_slice(void **state)
+{
+    (void)state;
+    const char *asked = getenv("CUDA_VISIBLE_DEVICES");
+    const tn_device_info d = only_device();
+    if (!strcmp(asked, "1")) {
+        assert_int_equal(d.physical, 1);
+        setenv("CUDA_VISIBLE_DEVICES", d.uuid, 1);
+        alone_run("a_named_slice", NULL);
+        return;
+    }
+    assert_string_equal(d.uuid, asked);
+    assert_true(d.free_memory > 0);
+}
+
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
         ALONE(two_are_found, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(properties_are_told, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(listing_makes_no_context, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(slices, "TENON_FAKE_GPUS=2x512MiB", "TENON_FAKE_GPU_MIG=2"),
         ALONE(a_slice, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(visible_devices_are_renumbered, "TENON_FAKE_GPUS=3x64MiB", "CUDA_VISIBLE_DEVICES=2,0"),
         ALONE(none_visible, "TENON_FAKE_GPUS=2x64MiB", "CUDA_VISIBLE_DEVICES="),
@@ -263,5 +321,7 @@ int main(int argc, char **argv)
         ALONE(children_compute_on_the_cpu_alone, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(children_of_a_fresh_process_may, "TENON_FAKE_GPUS=1x64MiB"),
     };
-    return alone_main(tests, TN_COUNT(tests), argc, argv);
+    static const alone parts[] = {ALONE(a_named_slice, NULL)};
+    int status = alone_main(tests, TN_COUNT(tests), argc, argv);
+    return status == 2 && argc > 1 ? alone_main(parts, TN_COUNT(parts), argc, argv) : status;
 }

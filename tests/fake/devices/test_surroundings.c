@@ -1,5 +1,5 @@
 /* What surrounds a process: no file can be opened any more, a FIFO stands where a library is named. Each says what the matter
- * is; none hangs. */
+ * is; none hangs. And another library, whose context is current: it stays so. */
 #include "fake/own_process.h"
 #include "backend/cuda/cuda.h"
 #include <fcntl.h>
@@ -93,12 +93,127 @@ static void a_fifo_is_no_library(void **state)
     rmdir(folder);
 }
 
+/* ---- another library in the process: its context is this thread's before and after each call ---- */
+
+static int sets;
+static tn__cu_result (*set_current)(tn__cu_context);
+
+static tn__cu_result counted(tn__cu_context context)
+{
+    sets++;
+    return set_current(context);
+}
+
+static tn__cu_context current_context(void)
+{
+    tn__cu_context now;
+    assert_int_equal(tn__cu.ctx_get_current(&now), 0);
+    return now;
+}
+
+/* The call, after which the context is the one of before. */
+#define LEFT(call) \
+    do { \
+        const tn__cu_context before_ = current_context(); \
+        call; \
+        if (current_context() != before_) \
+            fail_msg("%s: another context is current", #call); \
+    } while (0)
+
+static void operations_on(tn_device d)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x, *y, *z, *host = MADE(tn_ones(TN_SHAPE(40, 30)));
+    tn_stream *stream, *main;
+    tn_event *event;
+    int64_t left, total;
+    double ms;
+    LEFT(x = MADE(tn_ones(TN_SHAPE(40, 30), .device = d, .requires_grad = true)));
+    LEFT(y = MADE(tn_to(host, .device = d)));
+    LEFT(z = MADE(tn_add(x, y)));
+    LEFT(z = MADE(tn_mm(z, MADE(tn_t(y)))));
+    LEFT(z = MADE(tn_softmax(z, 1)));
+    LEFT(z = MADE(tn_sum(MADE(tn_mul(z, 2)))));
+    LEFT(OK(tn_backward(z)));
+    LEFT(assert_true(tn_item(z) > 79.9 && tn_item(z) < 80.1));
+    LEFT(MADE(tn_cpu(MADE(tn_tensor_grad(x)))));
+    LEFT(MADE(tn_randn(TN_SHAPE(50), .device = d)));
+    LEFT(MADE(tn_empty(TN_SHAPE(50), .device = d)));
+    LEFT(assert_null(tn_add(y, MADE(tn_ones(TN_SHAPE(7), .device = d)))));
+    tn_error_clear();
+    LEFT(MADE(tn_pin_memory(host)));
+    LEFT(stream = tn_cuda_stream_new(d, 0));
+    LEFT(main = tn_cuda_current_stream(d));
+    LEFT(OK(tn_stream_wait_stream(stream, main)));
+    LEFT(event = tn_event_new(TN_EVENT_TIMING));
+    LEFT(OK(tn_event_record(event, stream)));
+    LEFT(OK(tn_stream_wait_event(main, event)));
+    LEFT(OK(tn_event_synchronize(event)));
+    LEFT(assert_true(tn_event_query(event) && tn_stream_query(stream)));
+    LEFT(OK(tn_event_elapsed_time(event, event, &ms)));
+    LEFT(OK(tn_tensor_record_stream(y, stream)));
+    LEFT(OK(tn_stream_synchronize(stream)));
+    LEFT(OK(tn_cuda_mem_get_info(d, &left, &total)));
+    LEFT(OK(tn_synchronize(d)));
+    LEFT(tn_event_release(event));
+    LEFT(tn_stream_release(stream));
+    LEFT(tn_stream_release(main));
+    LEFT(tn_scope_close(s));
+    LEFT(tn_empty_cache(d));
+    LEFT(tn_empty_pinned_cache());
+}
+
+static void the_context_of_others_is_left(void **state)
+{
+    tn__cu_context mine[2];
+    (void)state;
+    assert_int_equal(tn_cuda_device_count(), 3);
+    for (int which = 0; which < 2; which++) { /* a device that only they use, one that both use */
+        assert_int_equal(tn__cu.primary_ctx_retain(&mine[which], which ? 0 : 2), 0);
+        assert_int_equal(tn__cu.ctx_set_current(mine[which]), 0);
+        operations_on(TN_CUDA(0));
+        operations_on(TN_CUDA(1));
+    }
+    LEFT(OK(tn_cuda_reset(TN_CUDA(1))));
+    operations_on(TN_CUDA(1));
+    assert_ptr_equal(current_context(), mine[1]);
+}
+
+/* What that costs: the driver is told of a context twice where another one was found, and not at all where it was Tenon's. */
+static void contexts_are_set_where_they_differ(void **state)
+{
+    enum { CALLS = 20 };
+    tn_tensor *x[2];
+    tn__cu_context mine;
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    for (int i = 0; i < 2; i++)
+        MADE(tn_add_(x[i] = MADE(tn_ones(TN_SHAPE(4), .device = TN_CUDA(i))), 1));
+    set_current = tn__cu.ctx_set_current;
+    tn__cu.ctx_set_current = counted;
+    assert_int_equal(set_current(NULL), 0);
+    for (int i = 0; i < CALLS; i++)
+        MADE(tn_add_(x[0], 1));
+    assert_int_equal(sets, 1); /* a thread that had none keeps it */
+    for (int i = 0; i < CALLS; i++)
+        MADE(tn_add_(x[1], 1));
+    assert_int_equal(sets, 1 + 2 * CALLS);
+    assert_int_equal(tn__cu.primary_ctx_retain(&mine, 1), 0);
+    assert_int_equal(set_current(mine), 0);
+    for (int i = 0; i < CALLS; i++)
+        MADE(tn_add_(x[1], 1));
+    assert_int_equal(sets, 1 + 2 * CALLS);
+    tn_scope_close(s);
+}
+
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
         ALONE(no_descriptor_for_the_driver, "TENON_FAKE_GPUS=1x64MiB"),
         {"no_descriptor_for_a_real_driver", no_descriptor_for_the_driver, false, {"TENON_FAKE_GPUS="}},
         ALONE(no_descriptor_for_a_kernel, "TENON_FAKE_GPUS=1x64MiB", "TENON_CACHE_DIR=off"),
+        ALONE(the_context_of_others_is_left, "TENON_FAKE_GPUS=3x64MiB"),
+        ALONE(contexts_are_set_where_they_differ, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(no_descriptor_for_a_blas, "TENON_BLAS="),
         ALONE(a_fifo_is_no_library, "TENON_FAKE_GPUS=1x64MiB"),
     };

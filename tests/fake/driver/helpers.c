@@ -6,9 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { SKIPPED = 77 }; /* what a process ends with that cannot run here; ctest knows it */
+
 kit_driver cu;
 kit_management nvml;
+bool kit_real;
 int kit_devices;
+static int needed = 1;
 tn__cu_context kit_context[KIT_DEVICES];
 
 enum { ADD, FILL, SPIN, HOLD, KERNELS };
@@ -41,6 +45,14 @@ static const char text[] = "KERNEL(add)(GLOBAL f32 *to, GLOBAL const f32 *from, 
                            "        ;\n"
                            "}\n";
 
+/* What the dialect's words are in CUDA C. The gate is the host's, which writes it meanwhile. */
+static const char in_cuda_c[] = "#define KERNEL(name) extern \"C\" __global__ void name\n"
+                                "#define GLOBAL\n"
+                                "#define GLOBAL_ID(d) (blockIdx.x * blockDim.x + threadIdx.x)\n"
+                                "#define GLOBAL_SIZE(d) (gridDim.x * blockDim.x)\n"
+                                "#define ATOMIC_ADD_I32(p, v) (*(volatile int *)(p))\n"
+                                "typedef float f32; typedef int i32; typedef long long i64;\n";
+
 typedef struct compiler {
     unsigned (*create)(tn__nvrtc_program *, const char *, const char *, int, const char *const *, const char *const *);
     unsigned (*compile)(tn__nvrtc_program, int, const char *const *);
@@ -48,18 +60,21 @@ typedef struct compiler {
     unsigned (*destroy)(tn__nvrtc_program *);
 } compiler;
 
-static bool compile_kernels(void *library)
+/* For real GPUs to PTX, which the driver compiles for what it has. */
+static bool compile_kernels(void *library, bool cuda)
 {
     compiler c;
     *(void **)&c.create = dlsym(library, "nvrtcCreateProgram");
     *(void **)&c.compile = dlsym(library, "nvrtcCompileProgram");
-    *(void **)&c.size = dlsym(library, "nvrtcGetCUBINSize");
-    *(void **)&c.binary = dlsym(library, "nvrtcGetCUBIN");
+    *(void **)&c.size = dlsym(library, cuda ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize");
+    *(void **)&c.binary = dlsym(library, cuda ? "nvrtcGetPTX" : "nvrtcGetCUBIN");
     *(void **)&c.destroy = dlsym(library, "nvrtcDestroyProgram");
-    const char *options[] = {"--gpu-architecture=sm_90"};
+    const char *options[] = {cuda ? "--gpu-architecture=compute_75" : "--gpu-architecture=sm_90"};
+    char whole[sizeof in_cuda_c + sizeof text];
     tn__nvrtc_program p;
     size_t size = 0;
-    if (c.create(&p, text, "kit", 0, NULL, NULL) || c.compile(p, 1, options) || c.size(p, &size))
+    snprintf(whole, sizeof whole, "%s%s", cuda ? in_cuda_c : "", text);
+    if (!c.create || c.create(&p, whole, "kit", 0, NULL, NULL) || c.compile(p, 1, options) || c.size(p, &size))
         return false;
     image = malloc(size);
     bool ok = image && !c.binary(p, image);
@@ -67,27 +82,61 @@ static bool compile_kernels(void *library)
     return ok;
 }
 
+static void *open_any(const char *const *names)
+{
+    void *library = NULL;
+    for (; *names && !library; names++)
+        library = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+/* The kernels of NVIDIA's driver come from its compiler, wherever the loader finds that, or where CUDA is installed. */
+static void *open_compiler(void)
+{
+    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
+                                        "/usr/local/cuda/lib64/libnvrtc.so", NULL};
+    return open_any(names);
+}
+
+static int skip_all(const char *why)
+{
+    printf("skipped: %s\n", why);
+    fflush(stdout);
+    exit(SKIPPED);
+}
+
 int kit_open(bool compile)
 {
-    void *library = dlopen(TENON_FAKEGPU, RTLD_NOW | RTLD_LOCAL);
+    const char *driver = getenv("TENON_TEST_DRIVER");
+    kit_real = driver && *driver;
+    const char *const fake[] = {TENON_FAKEGPU, NULL}, *const system[] = {"libcuda.so.1", NULL},
+                      *const given[] = {driver, NULL}, *const management[] = {"libnvidia-ml.so.1", NULL};
+    const bool by_name = kit_real && strcmp(driver, "real") != 0;
+    void *library = open_any(!kit_real ? fake : by_name ? given : system);
+    if (!library && kit_real && !by_name)
+        return skip_all(dlerror());
     if (!library) {
         print_error("%s\n", dlerror());
         return 1;
     }
+    void *manager = kit_real ? open_any(management) : library,
+         *nvrtc = dlsym(library, "nvrtcCreateProgram") ? library : open_compiler();
 #define FN(name, symbol, older, parameters) *(void **)&cu.name = dlsym(library, #symbol);
 #define OPTIONAL                            FN
 #include "abi/cuda.def"
-#define FN(name, symbol, older, parameters) *(void **)&nvml.name = dlsym(library, #symbol);
+#define FN(name, symbol, older, parameters) *(void **)&nvml.name = manager ? dlsym(manager, #symbol) : NULL;
 #define OPTIONAL                            FN
 #include "abi/nvml.def"
-    if (compile && !compile_kernels(library)) {
+    if (compile && !nvrtc)
+        return skip_all("NVRTC is not there: kernels for a real driver are compiled by it");
+    if (compile && !compile_kernels(nvrtc, nvrtc != library)) {
         print_error("the kernels of this test do not compile\n");
         return 1;
     }
     return 0;
 }
 
-void kit_in_child(void (*body)(void), const char *const *variables, const char *what, const char *file, int line)
+static void run_in_child(void (*body)(void), const char *const *variables, const char *what, const char *file, int line)
 {
     pid_t child = fork();
     if (child == 0) {
@@ -98,10 +147,28 @@ void kit_in_child(void (*body)(void), const char *const *variables, const char *
         exit(0);
     }
     int status = -1;
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+    if (child < 0 || waitpid(child, &status, 0) != child || (status != 0 && status >> 8 != SKIPPED)) {
         print_error("%s: the child ended with status %#x\n", what, (unsigned)status);
         _fail(file, line);
     }
+}
+
+void kit_in_child(void (*body)(void), const char *const *variables, const char *what, const char *file, int line)
+{
+    if (kit_real)
+        print_message("skipped: %s: only fake GPUs do what it asks for\n", what);
+    else
+        run_in_child(body, variables, what, file, line);
+}
+
+void kit_on_either(void (*body)(void), int devices, const char *what, const char *file, int line)
+{
+    char gpus[32];
+    needed = devices;
+    snprintf(gpus, sizeof gpus, "TENON_FAKE_GPUS=%d", devices);
+    if (kit_real)
+        print_message("on the driver of TENON_TEST_DRIVER: %s\n", what);
+    run_in_child(body, (const char *[]){gpus, NULL}, what, file, line);
 }
 
 /* ---- checks, in the child ---- */
@@ -117,7 +184,8 @@ void kit_gives(tn__cu_result got, tn__cu_result wanted, const char *what, const 
     if (got == wanted)
         return;
     char report[2048] = "";
-    cu.fake_report(report, sizeof report);
+    if (cu.fake_report)
+        cu.fake_report(report, sizeof report);
     fprintf(stderr, "%s:%d: %s gave %u, not %u. %s\n", file, line, what, got, wanted, report);
     _exit(1);
 }
@@ -142,8 +210,16 @@ void kit_use(int device)
 void kit_start(void)
 {
     static const char *const names[KERNELS] = {"add", "fill", "spin", "hold"};
-    CU(cu.init(0));
-    CU(cu.device_get_count(&kit_devices));
+    tn__cu_result r = cu.init(0);
+    if (!r)
+        r = cu.device_get_count(&kit_devices);
+    if (kit_real && (r || kit_devices < needed)) {
+        printf("skipped: cuInit gives %u, %d GPUs are there, %d are needed\n", r, kit_devices, needed);
+        fflush(stdout);
+        _exit(SKIPPED);
+    }
+    CU(r);
+    kit_devices = kit_devices < KIT_DEVICES ? kit_devices : KIT_DEVICES;
     for (int i = kit_devices; i-- > 0;) {
         tn__cu_module module;
         CU(cu.primary_ctx_retain(&kit_context[i], i));
@@ -155,10 +231,9 @@ void kit_start(void)
     }
 }
 
-tn__cu_result kit_load(void)
+tn__cu_result kit_module(tn__cu_module *module)
 {
-    tn__cu_module module;
-    return cu.module_load_data(&module, image);
+    return cu.module_load_data(module, image);
 }
 
 tn__cu_stream kit_stream(void)
@@ -227,7 +302,8 @@ void kit_go(int32_t *gate)
 {
     /* ThreadSanitizer does not see the kernel read the gate; the driver's lock, which the stream's thread takes after the
      * kernel, tells it that what the test did until now comes before what the stream does next. */
-    kit_count(0, TN__FAKE_H2D);
+    if (cu.fake_counters)
+        kit_count(0, TN__FAKE_H2D);
     __atomic_store_n(gate, 1, __ATOMIC_RELEASE);
 }
 

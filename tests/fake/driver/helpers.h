@@ -22,12 +22,19 @@ typedef struct kit_management {
 extern kit_driver cu;
 extern kit_management nvml;
 
-/* ---- for a group's main: opens the library, and compiles the kernels where 'compile' says so ---- */
+/* ---- for a group's main: opens the library, and compiles the kernels where 'compile' says so ----
+ * TENON_TEST_DRIVER: 'real', or the path of a libcuda.so.1, is opened in its place; then only what EITHER runs is run. */
 int kit_open(bool compile);
+extern bool kit_real;
 
 /* A test: runs 'body' in a child process with these variables set ("NAME=value" each), and fails if it fails there. */
 #define IN_CHILD(body, ...) kit_in_child((body), (const char *[]){__VA_ARGS__, NULL}, #body, __FILE__, __LINE__)
 void kit_in_child(void (*body)(void), const char *const *variables, const char *what, const char *file, int line);
+
+/* The same for what NVIDIA's driver answers as the fake one does: on so many fake GPUs, or on the real ones, where there are as
+ * many. */
+#define EITHER(body, devices) kit_on_either((body), (devices), #body, __FILE__, __LINE__)
+void kit_on_either(void (*body)(void), int devices, const char *what, const char *file, int line);
 
 /* ---- for bodies ---- */
 #define CHECK(condition)    ((condition) ? (void)0 : kit_failed(#condition, __FILE__, __LINE__))
@@ -48,7 +55,8 @@ extern tn__cu_context kit_context[KIT_DEVICES];
 void kit_start(void);
 void kit_use(int device);
 
-tn__cu_result kit_load(void);   /* the kernels once more, as a module that is left */
+/* The kernels once more, as a module. */
+tn__cu_result kit_module(tn__cu_module *module);
 tn__cu_stream kit_stream(void); /* NON_BLOCKING */
 tn__cu_event kit_event(void);
 tn__cu_ptr kit_memory(size_t bytes);

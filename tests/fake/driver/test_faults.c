@@ -157,7 +157,9 @@ static void *makes_things(void *arg)
     while (!stop) {
         tn__cu_ptr p;
         void *host;
-        const tn__cu_result r[] = {cu.mem_alloc(&p, 3 << 20), cu.mem_host_alloc(&host, 1 << 16, 0), kit_load()};
+        tn__cu_module module;
+        const tn__cu_result r[] = {cu.mem_alloc(&p, 3 << 20), cu.mem_host_alloc(&host, 1 << 16, 0),
+                                   kit_module(&module)};
         for (int i = 0; i < 3; i++)
             CHECK(r[i] == TN__CU_SUCCESS || r[i] == TN__CU_CONTEXT_IS_DESTROYED);
         if (!r[0])

@@ -377,12 +377,59 @@ static void pinned_memory_is_shared(void **state)
     IN_CHILD(registered, "TENON_FAKE_GPUS=2");
 }
 
+/* Addresses without memory, and memory behind a part of them. */
+static void addresses(void)
+{
+    enum { PAGE = 2 << 20 };
+    kit_start();
+    const tn__cu_allocation pages = {.type = TN__CU_MEM_ALLOCATION_PINNED, .location = {TN__CU_MEM_LOCATION_DEVICE, 0}};
+    const tn__cu_access access = {{TN__CU_MEM_LOCATION_DEVICE, 0}, TN__CU_MEM_ACCESS_READWRITE};
+    unsigned long long m[2];
+    tn__cu_ptr p;
+    size_t granularity, before, after, total;
+    CU(cu.mem_get_allocation_granularity(&granularity, &pages, TN__CU_MEM_GRANULARITY_MINIMUM));
+    CHECK(granularity == PAGE);
+    CU(cu.mem_address_reserve(&p, (size_t)64 << 30, 0, 0, 0)); /* more than there is */
+    CU(cu.mem_get_info(&before, &total));
+    for (unsigned i = 0; i < 2; i++) {
+        CU(cu.mem_create(&m[i], PAGE, &pages, 0));
+        CU(cu.mem_map(p + i * PAGE, PAGE, 0, m[i], 0));
+        CU(cu.mem_release(m[i])); /* it lives as long as it is mapped */
+        CU(cu.mem_set_access(p + i * PAGE, PAGE, &access, 1));
+    }
+    CU(cu.mem_get_info(&after, &total));
+    CHECK(before - after == 2 * PAGE);
+    CU(kit_fill(p + PAGE - 2048, 3, 1024, NULL)); /* over the seam */
+    kit_expect(p + PAGE - 2048, 3, 1024);
+    OUT_OF_ORDER((kit_spin(p, 1, 1024, kit_stream()), cu.mem_unmap(p, PAGE)), "unmaps");
+    CU(cu.ctx_synchronize());
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_unmap(p, 2 * PAGE)); /* what was mapped by itself goes by itself */
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_address_free(p, (size_t)64 << 30));
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_free(p));
+    CU(cu.mem_unmap(p, PAGE));
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_unmap(p, PAGE));
+    CU(cu.mem_unmap(p + PAGE, PAGE));
+    CU(cu.mem_get_info(&after, &total));
+    CHECK(before == after);
+    GIVES(TN__CU_INVALID_VALUE, cu.memset_d8_async(p, 0, 4, NULL));
+    REPORTS("there is no memory behind the address");
+    CU(cu.mem_address_free(p, (size_t)64 << 30));
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_create(&m[0], PAGE + 1, &pages, 0));
+    GIVES(TN__CU_OUT_OF_MEMORY, cu.mem_create(&m[0], (size_t)64 << 30, &pages, 0));
+}
+
+static void addresses_and_memory(void **state)
+{
+    (void)state;
+    IN_CHILD(addresses, "TENON_FAKE_GPUS=1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_allocated),     cmocka_unit_test(sanitizers_see_the_end),
         cmocka_unit_test(copies_are_checked),      cmocka_unit_test(peers_may_exchange),
-        cmocka_unit_test(pinned_memory_is_shared),
+        cmocka_unit_test(pinned_memory_is_shared), cmocka_unit_test(addresses_and_memory),
     };
     return kit_open(true) || cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,6 +137,27 @@ static void the_host_orders(void)
     OUT_OF_ORDER(kit_fill(p, 1, N, s), "nothing orders the two");
 }
 
+/* Where drivers wait and do not promise to. */
+static void waiting_by_the_way_orders_nothing(void)
+{
+    start();
+    static char pageable[1 << 18];
+    tn__cu_ptr big = kit_memory(sizeof pageable);
+    tn__cu_module m;
+    CU(kit_module(&m));
+    CU(cu.memcpy_htod_async(big, pageable, sizeof pageable,
+                            s)); /* too much to be kept aside: returns when it was read */
+    OUT_OF_ORDER(cu.memset_d8_async(big, 0, 4, t), "copy host to device");
+    CU(kit_fill(p, 1, N, s));
+    CU(cu.module_unload(m));
+    OUT_OF_ORDER(kit_fill(p, 1, N, t), "nothing orders the two");
+    CU(cu.stream_destroy(s));
+    OUT_OF_ORDER(kit_fill(p, 1, N, t), "nothing orders the two");
+    CU(cu.ctx_synchronize()); /* this one promises */
+    CU(kit_fill(p, 1, N, t));
+    CU(cu.memset_d8_async(big, 0, 4, t));
+}
+
 static void the_default_stream_orders(void)
 {
     start();
@@ -191,6 +212,7 @@ static void two_streams(void **state)
     IN_CHILD(reads_do_not_meet, "TENON_FAKE_GPUS=1");
     IN_CHILD(late_writer, "TENON_FAKE_GPUS=1");
     IN_CHILD(the_host_orders, "TENON_FAKE_GPUS=1");
+    IN_CHILD(waiting_by_the_way_orders_nothing, "TENON_FAKE_GPUS=1");
     IN_CHILD(the_default_stream_orders, "TENON_FAKE_GPUS=1");
     IN_CHILD(the_default_stream_is_not_waited_for, "TENON_FAKE_GPUS=1");
 }

@@ -556,6 +556,8 @@ static void summary(void **state)
     CLEAN();
 }
 
+#define GROWS "TENON_CUDA_ALLOC_CONF=expandable_segments:True"
+
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
@@ -578,6 +580,8 @@ int main(int argc, char **argv)
         ANYWHERE(child_of_fork, "TENON_FAKE_GPUS=1x256MiB"),
         ANYWHERE(scratch, "TENON_FAKE_GPUS=1x256MiB"),
         ANYWHERE(summary, "TENON_FAKE_GPUS=1x256MiB"),
+        {"reuse_where_segments_grow", reuse_is_in_stream_order, true, {"TENON_FAKE_GPUS=1x256MiB", GROWS}},
+        {"streams_where_segments_grow", other_streams_are_waited_for, true, {"TENON_FAKE_GPUS=1x256MiB", GROWS}},
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);
 }
