@@ -12,6 +12,7 @@ int cmd_train(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
+int cmd_fake(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 
 typedef struct cli_entry {

@@ -80,6 +80,8 @@ typedef struct tn_transfer_statistics {
     int64_t staged;           /* copies to other GPUs that went through the host, for want of a link to trust */
     int64_t synchronizations; /* times the host waited for the device */
     int64_t launches;         /* kernels, and products of a library */
+    int64_t
+        own_products; /* products of floating types that cuBLAS would compute, by Tenon's own kernels: it is not there */
 } tn_transfer_statistics;
 
 /* All zero for a device that is none of CUDA. */

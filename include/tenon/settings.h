@@ -1,7 +1,7 @@
 /* tenon/settings.h: environment variables, as Tenon reads them.
  *
  * README.md lists them. A value that is no good is never guessed at: what holds instead, and what would be right, is said
- * here. The library prints nothing: a program that wants its users to know asks once, at its start:
+ * here. The library does not print it: a program that wants its users to know asks once, at its start:
  *
  *     if (tn_settings_check())
  *         fprintf(stderr, "%s\n", tn_error_message());

@@ -313,6 +313,13 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
         e->stride[i] = (Py_ssize_t)stride.dim[i] * view->itemsize;
     }
     void *data = tn_tensor_numel(t) ? tn_data(alias) : nothing;
+    if (!data) { /* a fake GPU's copy is still to come */
+        view->obj = NULL;
+        py_raise();
+        tn_release(alias);
+        free(e);
+        return -1;
+    }
     view->buf = data;
     view->obj = Py_NewRef(self);
     view->len = (Py_ssize_t)tn_tensor_numel(t) * view->itemsize;

@@ -464,7 +464,8 @@ static PyObject *transfer_stats(PyObject *self, PyObject *o)
         put_count(dict, "download_pinned", s.download_pinned) &&
         put_count(dict, "download_pageable", s.download_pageable) && put_count(dict, "peer_out", s.peer_out) &&
         put_count(dict, "peer_in", s.peer_in) && put_int(dict, "staged", s.staged) &&
-        put_int(dict, "synchronizations", s.synchronizations) && put_int(dict, "launches", s.launches))
+        put_int(dict, "synchronizations", s.synchronizations) && put_int(dict, "launches", s.launches) &&
+        put_int(dict, "own_products", s.own_products))
         return dict;
     Py_DECREF(dict);
     return NULL;
@@ -610,7 +611,9 @@ static PyMethodDef functions[] = {
     {"set_memory_fraction", set_memory_fraction, METH_VARARGS, "(fraction, index)"},
     {"empty_pinned_cache", empty_pinned_cache, METH_NOARGS, "Returns free pinned memory to the driver."},
     {"pinned_memory_stats", pinned_memory_stats, METH_NOARGS, "A flat dictionary."},
-    {"transfer_stats", transfer_stats, METH_O, "What crossed between a GPU and elsewhere: (copies, bytes) each."},
+    {"transfer_stats", transfer_stats, METH_O,
+     "What crossed between a GPU and elsewhere: (copies, bytes) each; what the host waited for and queued; products "
+     "without cuBLAS."},
     {"reset_transfer_stats", reset_transfer_stats, METH_O, "Counts from 0 again."},
     {"statuses", statuses, METH_NOARGS, "Every GPU of the machine as NVML sees it; power in milliwatts."},
     {"devices_by_free_memory", devices_by_free_memory, METH_NOARGS, "Every GPU, the one with most free memory first."},

@@ -274,7 +274,10 @@ static const uint8_t *state_bytes(PyObject *o, int64_t n)
                      (long long)n, (long long)tn_tensor_numel(t));
         return NULL;
     }
-    return tn_data(t);
+    void *data = tn_data(t);
+    if (!data)
+        py_raise();
+    return data;
 }
 
 static PyObject *state_tensor(const py_generator *g)

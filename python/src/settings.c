@@ -2,6 +2,7 @@
 #define TN_HERE "" /* errors name no line of this file */
 #include "args.h"
 #include "out.h"
+#include <stdlib.h>
 
 static PyObject *wrong(const char *function, const char *expected, PyObject *got)
 {
@@ -48,6 +49,24 @@ static PyObject *warn_of_settings(PyObject *self, PyObject *unused)
     if (py_warn_of_settings())
         return NULL;
     Py_RETURN_NONE;
+}
+
+/* ---- warnings of the library ---- */
+
+/* In the main thread, by Python itself, between two of its instructions. */
+static int give_warning(void *text)
+{
+    const int status = PyErr_WarnEx(PyExc_UserWarning, text, 1);
+    free(text);
+    return status;
+}
+
+/* Any thread may be the one, with or without the GIL, in the middle of a call: it asks for nothing, and waits for nobody. */
+static void note_warning(const char *message)
+{
+    char *text = Py_IsInitialized() ? strdup(message) : NULL; /* not of Python's allocators: those want the GIL */
+    if (text && Py_AddPendingCall(give_warning, text))
+        free(text);
 }
 
 /* ---- threads ---- */
@@ -436,5 +455,6 @@ static PyMethodDef functions[] = {
 
 int py_add_settings(PyObject *module)
 {
+    tn_set_warning_handler(note_warning);
     return PyModule_AddFunctions(module, functions);
 }

@@ -14,8 +14,10 @@ static PyObject *bytes_of(PyObject *self, PyObject *o)
         return PyErr_Format(PyExc_ValueError, "_bytes(): a contiguous CPU tensor is asked for");
     /* as uint8 whatever the dtype: bfloat16 has no format of its own */
     size_t n = (size_t)tn_tensor_numel(t) * tn_dtype_size(tn_tensor_dtype(t));
-    void *data = tn_data(t);
-    if (!n || !data) {
+    void *data = n ? tn_data(t) : NULL;
+    if (n && !data)
+        return py_raise();
+    if (!n) {
         PyObject *nothing = PyByteArray_FromStringAndSize(NULL, 0),
                  *empty = nothing ? PyMemoryView_FromObject(nothing) : NULL;
         Py_XDECREF(nothing);

@@ -16,7 +16,17 @@ def _find_blas():
                 _os.environ["TENON_BLAS"] = path
 
 
+def _find_cuda():
+    """Names the folders in which pip put NVIDIA's libraries for this Python, unless the user named some: NVRTC and cuBLAS are looked for there."""
+    if "TENON_SITE_PACKAGES" not in _os.environ:
+        spec = _util.find_spec("nvidia")
+        folders = [_os.path.dirname(f) for f in spec.submodule_search_locations or ()] if spec else []
+        if folders:
+            _os.environ["TENON_SITE_PACKAGES"] = _os.pathsep.join(folders)
+
+
 _find_blas()
+_find_cuda()
 
 from . import _C, _missing
 

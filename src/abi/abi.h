@@ -44,6 +44,39 @@ typedef struct tn__cu_access { /* CUmemAccessDesc */
     unsigned flags;
 } tn__cu_access;
 
+/* What only programs beside Tenon use (cuda_beside.def) */
+typedef struct CUmemPoolHandle_st *tn__cu_pool;
+typedef struct CUlib_st *tn__cu_library;
+typedef struct CUkern_st *tn__cu_kernel;
+typedef struct CUexecAffinityParam_st tn__cu_affinity;
+typedef struct CUctxCreateParams_st tn__cu_ctx_parameters;
+typedef void (*tn__cu_host_function)(void *data);
+typedef void (*tn__cu_callback)(tn__cu_stream stream, tn__cu_result status, void *data);
+typedef size_t (*tn__cu_block_to_shared)(int block_size);
+typedef struct tn__cu_devprop {
+    int max_threads_per_block, max_threads_dim[3], max_grid_size[3], shared_per_block, constant_memory, warp_size,
+        pitch, registers_per_block, clock_rate, texture_align;
+} tn__cu_devprop;
+typedef struct tn__cu_memcpy_2d {
+    size_t from_x, from_y; /* x: bytes */
+    unsigned from_type;    /* TN__CU_MEMORYTYPE_... */
+    const void *from_host;
+    tn__cu_ptr from_device;
+    void *from_array;
+    size_t from_pitch, to_x, to_y;
+    unsigned to_type;
+    void *to_host;
+    tn__cu_ptr to_device;
+    void *to_array;
+    size_t to_pitch, width, height; /* width: bytes */
+} tn__cu_memcpy_2d;
+typedef struct tn__cu_launch_config {
+    unsigned grid[3], block[3], shared_bytes;
+    tn__cu_stream stream;
+    void *attributes;
+    unsigned n_attributes;
+} tn__cu_launch_config;
+
 enum {
     TN__CU_SUCCESS = 0,
     TN__CU_INVALID_VALUE = 1,
@@ -57,8 +90,10 @@ enum {
     TN__CU_NO_BINARY_FOR_GPU = 209,
     TN__CU_ECC_UNCORRECTABLE = 214,
     TN__CU_PEER_ACCESS_UNSUPPORTED = 217,
+    TN__CU_INVALID_PTX = 218,
     TN__CU_NVLINK_UNCORRECTABLE = 220,
     TN__CU_CONTAINED = 226,
+    TN__CU_FILE_NOT_FOUND = 301,
     TN__CU_INVALID_HANDLE = 400,
     TN__CU_ILLEGAL_STATE = 401,
     TN__CU_NOT_FOUND = 500,
@@ -67,6 +102,7 @@ enum {
     TN__CU_LAUNCH_OUT_OF_RESOURCES = 701,
     TN__CU_LAUNCH_TIMEOUT = 702,
     TN__CU_PEER_ACCESS_ALREADY_ENABLED = 704,
+    TN__CU_PEER_ACCESS_NOT_ENABLED = 705,
     TN__CU_CONTEXT_IS_DESTROYED = 709,
     TN__CU_ASSERT = 710,
     TN__CU_HOST_MEMORY_ALREADY_REGISTERED = 712,
@@ -123,6 +159,11 @@ enum {
     TN__CU_CTX_SCHED_BLOCKING_SYNC = 4,
     TN__CU_CTX_SCHED_MASK = 7,
     TN__CU_CTX_FLAGS_MASK = 0xff,
+    TN__CU_MEMORYTYPE_HOST = 1,
+    TN__CU_MEMORYTYPE_DEVICE = 2,
+    TN__CU_MEMORYTYPE_UNIFIED = 4,
+    TN__CU_JIT_ERROR_LOG_BUFFER = 5,
+    TN__CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     TN__CU_STREAM_NON_BLOCKING = 1,
     TN__CU_EVENT_BLOCKING_SYNC = 1,
     TN__CU_EVENT_DISABLE_TIMING = 2,
@@ -130,12 +171,20 @@ enum {
     TN__CU_MEMHOSTALLOC_DEVICEMAP = 2,
     TN__CU_FUNC_MAX_THREADS_PER_BLOCK = 0,
     TN__CU_FUNC_SHARED_SIZE_BYTES = 1,
-    TN__CU_FUNC_NUM_REGS = 4
+    TN__CU_FUNC_CONST_SIZE_BYTES = 2,
+    TN__CU_FUNC_LOCAL_SIZE_BYTES = 3,
+    TN__CU_FUNC_NUM_REGS = 4,
+    TN__CU_FUNC_PTX_VERSION = 5,
+    TN__CU_FUNC_BINARY_VERSION = 6,
+    TN__CU_FUNC_CACHE_MODE_CA = 7,
+    TN__CU_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+    TN__CU_FUNC_PREFERRED_SHARED_MEMORY_CARVEOUT = 9
 };
 
 /* What tenonFakeCounters counts, of one device; of device -1 (the host): pinned memory under ALLOCATIONS, FREES, LIVE,
- * copies from and to pageable memory under H2D and D2H, and under FAILED_CHECKS how often a check of the fake GPUs failed
- * that real ones do not make: order, blocks of the allocator. */
+ * copies from and to pageable memory under H2D and D2H, under FAILED_CHECKS how often a check of the fake GPUs failed that
+ * real ones do not make (order, blocks of the allocator), under WARNINGS how often one that only warned, under UNHEARD how many
+ * reports nobody has read, and under GAVE_UP how often there was no memory to keep what checks of order need. */
 enum {
     TN__FAKE_ALLOCATIONS,
     TN__FAKE_FREES,
@@ -153,7 +202,10 @@ enum {
     TN__FAKE_SYNCHRONIZATIONS, /* the host waited: for a stream, a context, an event */
     TN__FAKE_STREAMS,          /* that are alive, as are events and modules */
     TN__FAKE_EVENTS,
-    TN__FAKE_MODULES
+    TN__FAKE_MODULES,
+    TN__FAKE_UNHEARD = TN__FAKE_MODULES,
+    TN__FAKE_GAVE_UP = TN__FAKE_EVENTS,
+    TN__FAKE_WARNINGS = TN__FAKE_STREAMS
 };
 
 /* ---- NVRTC ---- */

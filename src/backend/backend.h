@@ -38,6 +38,8 @@ typedef struct tn__mover {
     tn_status (*peer)(tn_device to_device, void *to, tn_device from_device, const void *from, size_t bytes);
     /* CPU storage in page-locked memory, for devices of that type. NULL with an error set. */
     tn__storage *(*pinned)(int32_t type, size_t bytes);
+    /* Optional: may the host read or write these bytes of such a storage now? host_touch.h asks. */
+    tn_status (*touch)(const tn__storage *s, const void *p, size_t bytes, bool write);
 } tn__mover;
 
 /* Streams of a backend whose work is queued. */

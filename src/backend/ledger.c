@@ -32,6 +32,7 @@ tn_transfer_statistics tn_transfer_stats(tn_device device)
         .staged = atomic_load_explicit(&l->staged, memory_order_relaxed),
         .synchronizations = atomic_load_explicit(&l->synchronizations, memory_order_relaxed),
         .launches = atomic_load_explicit(&l->launches, memory_order_relaxed),
+        .own_products = atomic_load_explicit(&l->own_products, memory_order_relaxed),
     };
 }
 
@@ -47,4 +48,5 @@ void tn_reset_transfer_stats(tn_device device)
     atomic_store_explicit(&l->staged, 0, memory_order_relaxed);
     atomic_store_explicit(&l->synchronizations, 0, memory_order_relaxed);
     atomic_store_explicit(&l->launches, 0, memory_order_relaxed);
+    atomic_store_explicit(&l->own_products, 0, memory_order_relaxed);
 }

@@ -21,6 +21,7 @@ typedef struct tn__ledger {
     _Atomic int64_t copies[TN__CROSSINGS], bytes[TN__CROSSINGS];
     _Atomic int64_t synchronizations; /* the host waited for the device */
     _Atomic int64_t launches;         /* kernels and library products */
+    _Atomic int64_t own_products;     /* what a library would compute, if it were there */
     _Atomic int64_t staged;           /* peer copies that went through the host */
 } tn__ledger;
 

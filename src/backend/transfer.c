@@ -7,6 +7,7 @@
  * Temporaries are taken and released in the order of their device's current stream, on which all of this runs. */
 #include "backend/transfer.h"
 #include "backend/backend.h"
+#include "backend/host_touch.h"
 #include "core/alloc.h"
 #include "core/error.h"
 
@@ -129,7 +130,11 @@ static tn_status copy_here(const tn_tensor *to, const tn_tensor *from)
     const tn__view out = tn__view_of(to), in = tn__view_of(from);
     tn__iter it;
     tn__iter_copy(&it, &out, &in);
-    tn_status e = tn__backend_of(to->device)->copy(to->device, &it);
+    tn_status e = tn__host_touch(from, false);
+    if (!e)
+        e = tn__host_touch(to, true);
+    if (!e)
+        e = tn__backend_of(to->device)->copy(to->device, &it);
     if (!is_host(to)) {
         note_use(to->device, to);
         note_use(to->device, from);

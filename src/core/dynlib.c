@@ -17,10 +17,27 @@ static bool would_wait(const char *name)
     return strchr(name, '/') && stat(name, &s) == 0 && !S_ISREG(s.st_mode);
 }
 
-void *tn__dynlib_open(const char *const *names, const char **opened)
+/* Is this what the loader says of a name that it found nowhere? Of a library that this one needs it says the same, under
+ * that one's name. */
+static bool is_absent(const char *name, const char *words)
+{
+    const char *at = strstr(words, name);
+    return at && at[strlen(name)] == ':' && strstr(at, "No such file or directory");
+}
+
+static void note_fault(const char *name, const char *words, tn__dynlib_fault *fault)
+{
+    if (words && fault && !*fault->s && !is_absent(name, words))
+        snprintf(fault->s, sizeof fault->s, "%s is there, but cannot be loaded: %s", name, words);
+}
+
+void *tn__dynlib_open(const char *const *names, const char **opened, tn__dynlib_fault *fault)
 {
     for (; *names; names++) {
-        void *lib = would_wait(*names) ? NULL : dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+        const bool waits = would_wait(*names);
+        void *lib = waits ? NULL : dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+        if (!lib)
+            note_fault(*names, waits ? "it is no file" : dlerror(), fault);
         if (lib) {
             if (opened)
                 *opened = *names;

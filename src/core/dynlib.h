@@ -4,9 +4,15 @@
 
 #include "core/base.h"
 
+/* Why a library that is there could not be opened, in the loader's words; "" where none was there. */
+typedef struct tn__dynlib_fault {
+    char s[448];
+} tn__dynlib_fault;
+
 /* Opens the first of the NULL-terminated names that the loader finds. Returns its handle and, in *opened, which; NULL if
- * there is none. Never sets an error: an absent library is a fact, not a failure. */
-void *tn__dynlib_open(const char *const *names, const char **opened);
+ * there is none. Never sets an error: an absent library is a fact, not a failure. fault (may be NULL; "" before the first
+ * call) tells of the first that is there and does not load. */
+void *tn__dynlib_open(const char *const *names, const char **opened, tn__dynlib_fault *fault);
 
 /* Can no file be opened, because too many are open? To be asked when none was found: what is there cannot be seen then. */
 bool tn__dynlib_exhausted(void);

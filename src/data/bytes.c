@@ -2,6 +2,7 @@
 #include "data/bytes.h"
 #include "autograd/functions.h"
 #include "backend/backend.h"
+#include "backend/host_touch.h"
 
 /* The loops are plain so that compilers make vector shuffles of them. */
 static void swap2(void *data, int64_t n)
@@ -71,5 +72,5 @@ const tn_tensor *tn__host_rows(const tn_tensor *t)
     bool was = tn__set_no_grad(true);
     const tn_tensor *rows = tn_contiguous(tn_cpu((tn_tensor *)(uintptr_t)t));
     tn__set_no_grad(was);
-    return rows;
+    return rows && !tn__host_touch(rows, false) ? rows : NULL;
 }

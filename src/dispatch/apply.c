@@ -2,6 +2,7 @@
 #include "dispatch/apply.h"
 #include "autograd/anomaly.h"
 #include "backend/backend.h"
+#include "backend/host_touch.h"
 #include "backend/transfer.h"
 #include "core/alloc.h"
 #include "op/infer.h"
@@ -421,6 +422,18 @@ static void mark_used(const tn__queue *q, const passage *p)
             q->used(p->out[i]->storage, s);
 }
 
+static tn_status touch_operands(const passage *p)
+{
+    tn_status e = TN_OK;
+    for (int32_t i = 0; i < p->c.n_in && !e; i++) {
+        const tn_tensor *t = tn__operand(&p->c.in[i]);
+        e = t ? tn__host_touch_watched(t, false) : TN_OK;
+    }
+    for (int32_t i = 0; i < p->c.n_out && !e; i++)
+        e = tn__host_touch_watched(p->out[i], true);
+    return e;
+}
+
 static tn_status run(passage *p)
 {
     const tn__call *c = &p->c;
@@ -436,6 +449,8 @@ static tn_status run(passage *p)
         if (!tn__same_device(from->device, c->device))
             return tn__transfer(p->out[0], from, tn__asked_later(c->op, c->params));
     }
+    if (tn__host_is_watched() && (e = touch_operands(p)))
+        return e;
     if (TN_UNLIKELY(p->mixed || c->adjusts)) {
         tn__operands_local(c, local);
         in = local;

@@ -49,7 +49,8 @@ static tn__cu_result find(const fake_context *c, const fake_access *a, bool anyw
     return TN__CU_ILLEGAL_STATE;
 }
 
-/* All accesses. Mapped pinned memory of kernels is not ordered: it is how they speak to the host while they run. */
+/* All accesses. Mapped pinned memory of kernels is not ordered: it is how they speak to the host while they run; nor is a block
+ * whose tensors are not known apart. */
 static tn__cu_result find_all(const fake_stream *s, const fake_work *work, const fake_access *access, int n,
                               fake_touch *touch, char *text, size_t size)
 {
@@ -64,7 +65,7 @@ static tn__cu_result find_all(const fake_stream *s, const fake_work *work, const
                      s->context->device->ordinal, i, why);
             return r;
         }
-        if (!work->copy && !touch[i].block->device)
+        if ((!work->copy && !touch[i].block->device) || touch[i].block->uncut)
             touch[i].block = NULL;
     }
     return TN__CU_SUCCESS;
@@ -141,6 +142,7 @@ tn__cu_result fake_submit(fake_stream *s, const fake_work *work, const fake_acce
 {
     fake_touch touch[FAKE_MAX_ARGS];
     char text[512];
+    const char *name = NULL;
     int device = s->context->device->ordinal;
     if (n > FAKE_MAX_ARGS)
         return TN__CU_INVALID_VALUE;
@@ -157,7 +159,8 @@ tn__cu_result fake_submit(fake_stream *s, const fake_work *work, const fake_acce
     if (r)
         doom(item, r, text);
     if (fake.order && !r) {
-        if (fake_order_check(s, work->what, touch, n)) {
+        name = fake_call_name(work->what);
+        if (fake_order_check(s, name, touch, n)) {
             free(item);
             return TN__CU_ILLEGAL_STATE;
         }
@@ -177,7 +180,7 @@ tn__cu_result fake_submit(fake_stream *s, const fake_work *work, const fake_acce
     item->delay = fake_fault_delay(work->copy, device);
     r = fake_queue(s, item);
     if (!r && sound && fake.order)
-        fake_order_note(s, work->what, touch, n);
+        fake_order_note(s, name, touch, n);
     return r;
 }
 

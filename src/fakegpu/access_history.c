@@ -1,6 +1,6 @@
 /* Who touched which bytes of a block: a sorted array of segments. Operations on the same tensors meet the same segments
  * again and again: the common case changes one in place. When there is no memory, history is forgotten: that only misses
- * an error. */
+ * an error, and is counted (fake_analysis_memory). */
 #include "fakegpu/driver.h"
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static bool insert(fake_history *h, size_t i, fake_segment s)
 {
     if (h->n == h->room) {
         size_t room = h->room ? 2 * h->room : 4;
-        fake_segment *at = realloc(h->at, room * sizeof *at);
+        fake_segment *at = fake_analysis_memory(h->at, room * sizeof *at);
         if (!at)
             return false;
         h->at = at;
@@ -62,7 +62,7 @@ static bool split(fake_history *h, size_t offset)
     right.room = right.n_reads;
     right.reads = NULL;
     if (right.n_reads) {
-        right.reads = malloc(right.n_reads * sizeof *right.reads);
+        right.reads = fake_analysis_memory(NULL, right.n_reads * sizeof *right.reads);
         if (!right.reads)
             return false;
         memcpy(right.reads, h->at[i].reads, right.n_reads * sizeof *right.reads);
@@ -85,7 +85,7 @@ static void add_read(fake_segment *s, fake_epoch e)
         }
     if (s->n_reads == s->room) {
         unsigned room = s->room ? 2 * s->room : 2;
-        fake_epoch *reads = realloc(s->reads, room * sizeof *reads);
+        fake_epoch *reads = fake_analysis_memory(s->reads, room * sizeof *reads);
         if (!reads)
             return;
         s->reads = reads;

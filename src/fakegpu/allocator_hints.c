@@ -9,6 +9,7 @@ static bool enter(const void *pointer, size_t bytes, bool write, fake_touch *tou
         *r = TN__CU_NOT_INITIALIZED;
         return false;
     }
+    fake_report_begin();
     pthread_mutex_lock(&fake.lock);
     fake_block *b = fake.order && bytes ? fake_block_of(pointer) : NULL;
     if (!b) {

@@ -47,6 +47,32 @@ typedef struct fake_image {
     uint32_t architecture, reserved; /* 90 for sm_90 */
 } fake_image;
 
-#define FAKE_IMAGE_MAGIC "tenonFK1"
+#define FAKE_IMAGE_MAGIC "tenonFK1" /* code of one architecture */
+#define FAKE_PTX_MAGIC   "tenonPX1" /* what stands for PTX: it runs on every device that is not below its architecture */
+
+/* An image as text that a program may take for PTX, which fake_image_load reads. Appended. */
+void fake_image_to_text(const fake_text *image, fake_text *out);
+
+/* ---- CUDA C: cuda_c.c, cuda_scan.c ---- */
+
+/* A program as nvrtcCreateProgram got it, and what of its options reaches the host's C++ compiler. */
+typedef struct fake_cuda_program {
+    const char *text, *name;
+    int n_headers;
+    char **header, **header_name;
+    int n_options;
+    const char *const *option; /* -DX=1, -UX, -Ifolder, -std=gnu++17 */
+    int n_expressions;
+    char **expression; /* of nvrtcAddNameExpression */
+} fake_cuda_program;
+
+/* Is the text CUDA C, and not Tenon's dialect? */
+bool fake_is_cuda(const char *text);
+/* As fake_cc_compile, by the machine's C++ compiler. */
+bool fake_cuda_compile(const fake_cuda_program *program, fake_text *object, fake_text *log);
+uint64_t fake_cuda_identity(void);
+/* Preprocessed text, from the line marker of the program on: kernels are registered, shared memory gets its storage. False:
+ * the log says what is not taken. */
+bool fake_cuda_scan(const char *text, const fake_cuda_program *program, fake_text *out, fake_text *log);
 
 #endif

@@ -1,11 +1,29 @@
-/* Primary contexts: one of each device, counted; current per thread. */
+/* Primary contexts: one of each device, counted; each thread has a stack of those it works in, the top is current. */
 #include "fakegpu/driver.h"
 
-static _Thread_local fake_context *current;
+enum { DEPTH = 16 };
+
+static _Thread_local struct {
+    fake_context *at[DEPTH];
+    unsigned n;
+} stack;
 
 fake_context *fake_current(void)
 {
-    return current;
+    return stack.n ? stack.at[stack.n - 1] : NULL;
+}
+
+tn__cu_result fake_push_context(fake_context *c)
+{
+    if (stack.n == DEPTH)
+        return TN__CU_OUT_OF_MEMORY;
+    stack.at[stack.n++] = c;
+    return TN__CU_SUCCESS;
+}
+
+fake_context *fake_pop_context(void)
+{
+    return stack.n ? stack.at[--stack.n] : NULL;
 }
 
 static tn__cu_result start(fake_context *c)
@@ -21,7 +39,10 @@ static tn__cu_result start(fake_context *c)
     if (!c->fallback)
         return TN__CU_OUT_OF_MEMORY;
     d->used += FAKE_CONTEXT_BYTES;
+    d->busy = 0;
+    d->asked = fake_now();
     c->error = TN__CU_SUCCESS;
+    c->life++;
     c->active = true;
     return TN__CU_SUCCESS;
 }
@@ -41,10 +62,7 @@ static void stop(fake_context *c)
         other->peer[c->device->ordinal] = false;
         c->peer[i] = false;
     }
-    fake_clock all = {0}; /* all is over: pinned memory that it used may be used again */
-    fake_order_collect(c, &all);
-    fake_order_known(&all);
-    fake_clock_free(&all);
+    fake_order_over(c); /* pinned memory that it used may be used again */
     fake_modules_clear(c);
     fake_events_clear(c);
     fake_streams_clear(c);
@@ -56,6 +74,19 @@ static void stop(fake_context *c)
     c->stopping = false;
 }
 
+tn__cu_result fake_context_retain(fake_context *c)
+{
+    tn__cu_result r = c->active ? TN__CU_SUCCESS : start(c);
+    c->retained += !r;
+    return r;
+}
+
+void fake_context_release(fake_context *c)
+{
+    if (--c->retained == 0)
+        stop(c);
+}
+
 tn__cu_result cuDevicePrimaryCtxRetain(tn__cu_context *context, tn__cu_device device)
 {
     fake_device *d;
@@ -64,13 +95,10 @@ tn__cu_result cuDevicePrimaryCtxRetain(tn__cu_context *context, tn__cu_device de
         return r;
     if (!context)
         return fake_leave(TN__CU_INVALID_VALUE);
-    if (!d->context.active)
-        r = start(&d->context);
-    if (r)
-        return fake_leave(r);
-    d->context.retained++;
-    *context = &d->context;
-    return fake_leave(TN__CU_SUCCESS);
+    r = fake_context_retain(&d->context);
+    if (!r)
+        *context = &d->context;
+    return fake_leave(r);
 }
 
 tn__cu_result cuDevicePrimaryCtxRelease_v2(tn__cu_device device)
@@ -79,10 +107,9 @@ tn__cu_result cuDevicePrimaryCtxRelease_v2(tn__cu_device device)
     tn__cu_result r = fake_enter_device(device, &d);
     if (r)
         return r;
-    if (!d->context.retained)
+    if (d->context.retained == d->context.created)
         return fake_leave(TN__CU_INVALID_CONTEXT);
-    if (--d->context.retained == 0)
-        stop(&d->context);
+    fake_context_release(&d->context);
     return fake_leave(TN__CU_SUCCESS);
 }
 
@@ -124,8 +151,7 @@ tn__cu_result cuDevicePrimaryCtxGetState(tn__cu_device device, unsigned *flags, 
     return fake_leave(TN__CU_SUCCESS);
 }
 
-/* Is it one of the contexts there are? */
-static bool is_context(const fake_context *c)
+bool fake_is_context(const fake_context *c)
 {
     for (int i = 0; i < fake.n_visible; i++)
         if (c == &fake.visible[i]->context)
@@ -138,12 +164,12 @@ tn__cu_result cuCtxSetCurrent(tn__cu_context context)
     tn__cu_result r = fake_enter();
     if (r)
         return r;
-    if (context && !is_context(context))
+    if (context && !fake_is_context(context))
         return fake_leave(TN__CU_INVALID_CONTEXT);
     if (context && !context->active)
         return fake_leave(TN__CU_CONTEXT_IS_DESTROYED);
-    current = context;
-    return fake_leave(TN__CU_SUCCESS);
+    fake_pop_context();
+    return fake_leave(context ? fake_push_context(context) : TN__CU_SUCCESS);
 }
 
 tn__cu_result cuCtxGetCurrent(tn__cu_context *context)
@@ -153,7 +179,7 @@ tn__cu_result cuCtxGetCurrent(tn__cu_context *context)
         return r;
     if (!context)
         return fake_leave(TN__CU_INVALID_VALUE);
-    *context = current;
+    *context = fake_current();
     return fake_leave(TN__CU_SUCCESS);
 }
 
@@ -165,7 +191,7 @@ tn__cu_result cuCtxSynchronize(void)
         return r;
     c->device->count[TN__FAKE_SYNCHRONIZATIONS]++;
     fake_synchronize_context(c);
-    return fake_leave(c->error);
+    return fake_leave(fake_context_error(c));
 }
 
 tn__cu_result cuCtxEnablePeerAccess(tn__cu_context peer, unsigned flags)
@@ -176,7 +202,7 @@ tn__cu_result cuCtxEnablePeerAccess(tn__cu_context peer, unsigned flags)
         return r;
     if (flags)
         return fake_leave(TN__CU_INVALID_VALUE);
-    if (!is_context(peer) || !peer->active || peer == c)
+    if (!fake_is_context(peer) || !peer->active || peer == c)
         return fake_leave(TN__CU_INVALID_CONTEXT);
     if (fake_fault_pair(FAKE_FAULT_PEER, c->device->ordinal, peer->device->ordinal))
         return fake_leave(TN__CU_PEER_ACCESS_UNSUPPORTED);

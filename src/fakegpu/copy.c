@@ -69,6 +69,12 @@ static bool is_pinned(const void *host)
     return fake_table_find(&fake.pinned, host) != NULL;
 }
 
+/* Memory of a device, or a variable of a module. */
+static bool is_devices(tn__cu_ptr p)
+{
+    return fake_device_of(address(p)) || fake_is_variable(address(p));
+}
+
 tn__cu_result cuMemcpyHtoDAsync_v2(tn__cu_ptr to, const void *from, size_t bytes, tn__cu_stream stream)
 {
     fake_context *c;
@@ -78,7 +84,7 @@ tn__cu_result cuMemcpyHtoDAsync_v2(tn__cu_ptr to, const void *from, size_t bytes
         return r;
     if (!bytes)
         return fake_leave(TN__CU_SUCCESS);
-    if (!from || !fake_device_of(address(to)) || fake_device_of(from))
+    if (!from || !is_devices(to) || fake_device_of(from))
         return fake_leave(TN__CU_INVALID_VALUE);
     bool pinned = is_pinned(from);
     fake_access access[] = {{address(to), bytes, true}, {from, bytes, false}};
@@ -92,7 +98,7 @@ tn__cu_result cuMemcpyHtoDAsync_v2(tn__cu_ptr to, const void *from, size_t bytes
         count(fake.count, TN__FAKE_H2D, bytes);
     if (!pinned && bytes > STAGED)
         fake_wait(s, s->last); /* as with a real driver, the host does not learn that the device has it */
-    return fake_leave(c->error);
+    return fake_leave(fake_context_error(c));
 }
 
 /* Whether pinned memory that a copy is to fill may be poisoned until then, so that a host that reads it too early does not
@@ -122,7 +128,7 @@ tn__cu_result cuMemcpyDtoHAsync_v2(void *to, tn__cu_ptr from, size_t bytes, tn__
         return r;
     if (!bytes)
         return fake_leave(TN__CU_SUCCESS);
-    if (!to || !fake_device_of(address(from)) || fake_device_of(to))
+    if (!to || !is_devices(from) || fake_device_of(to))
         return fake_leave(TN__CU_INVALID_VALUE);
     bool pinned = is_pinned(to), poison = may_poison(to, bytes);
     fake_access access[] = {{address(from), bytes, false}, {to, bytes, true}};
@@ -138,7 +144,7 @@ tn__cu_result cuMemcpyDtoHAsync_v2(void *to, tn__cu_ptr from, size_t bytes, tn__
         count(fake.count, TN__FAKE_D2H, bytes);
         fake_synchronize(s);
     }
-    return fake_leave(c->error);
+    return fake_leave(fake_context_error(c));
 }
 
 /* Within a device or between two. */

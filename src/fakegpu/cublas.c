@@ -17,10 +17,10 @@ enum { /* cublasStatus_t */
        EXECUTION_FAILED = 13,
        NOT_SUPPORTED = 15
 };
-enum { OP_C = 2, TENSOR_OP_MATH = 1, VERSION = 130000, MAGIC = 0x626c6173 };
+enum { OP_C = 2, TENSOR_OP_MATH = 1, VERSION = 130000 };
 
 struct cublasContext {
-    unsigned magic, math;
+    unsigned math;
     tn__cu_context context;
     tn__cu_stream stream;
     void *workspace;
@@ -39,22 +39,26 @@ unsigned cublasCreate_v2(tn__cublas_handle *handle)
     struct cublasContext *h = calloc(1, sizeof *h);
     if (!h)
         return ALLOC_FAILED;
-    h->magic = MAGIC;
     h->context = context;
+    const tn__cu_result r = fake_library_handle_add(h);
+    if (r) {
+        free(h);
+        return r == TN__CU_OUT_OF_MEMORY ? ALLOC_FAILED : NOT_INITIALIZED;
+    }
     *handle = h;
     return SUCCESS;
 }
 
 static bool is_handle(tn__cublas_handle h)
 {
-    return h && h->magic == MAGIC;
+    return fake_library_handle_check(h) == TN__CU_SUCCESS;
 }
 
+/* Also where its context is no more. */
 unsigned cublasDestroy_v2(tn__cublas_handle handle)
 {
-    if (!is_handle(handle))
+    if (!fake_library_handle_remove(handle))
         return NOT_INITIALIZED;
-    handle->magic = 0;
     free(handle);
     return SUCCESS;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 
 fake_world fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -96,10 +97,13 @@ tn__cu_result fake_set_up(void)
         return TN__CU_SUCCESS;
     int count;
     size_t bytes;
-    if (!fake_parse_gpus(fake_env("TENON_FAKE_GPUS"), &count, &bytes))
+    if (!fake_parse_gpus(fake_env("TENON_FAKE_GPUS"), &count, &bytes) ||
+        !fake_parse_capability(fake_env("TENON_FAKE_GPU_CAPABILITY"), count, fake.device))
         return TN__CU_INVALID_VALUE;
     fake.blocking = fake_env_flag("CUDA_LAUNCH_BLOCKING", false);
+    const char *order = fake_env("TENON_FAKE_GPU_ORDER");
     fake.order = fake_env_flag("TENON_FAKE_GPU_ORDER", true);
+    fake.warn = order && !strcasecmp(order, "warn");
     tn__cu_result r = make_devices(count, bytes);
     if (r)
         return r;
@@ -119,6 +123,7 @@ tn__cu_result fake_set_up(void)
 tn__cu_result fake_leave(tn__cu_result r)
 {
     pthread_mutex_unlock(&fake.lock);
+    fake_report_end(r);
     return r;
 }
 
@@ -126,6 +131,9 @@ tn__cu_result fake_enter(void)
 {
     if (fake_forked())
         return TN__CU_NOT_INITIALIZED;
+    if (fake_running()) /* a function of the host that a stream calls: it would wait for itself */
+        return TN__CU_NOT_PERMITTED;
+    fake_report_begin();
     pthread_mutex_lock(&fake.lock);
     if (fake.over)
         return fake_leave(TN__CU_DEINITIALIZED);
@@ -154,7 +162,7 @@ tn__cu_result fake_enter_context(fake_context **context)
     if (!c->active)
         return fake_leave(TN__CU_CONTEXT_IS_DESTROYED);
     if (c->error)
-        return fake_leave(c->error);
+        return fake_leave(fake_context_error(c));
     *context = c;
     return TN__CU_SUCCESS;
 }
@@ -175,7 +183,8 @@ tn__cu_result fake_enter_stream(tn__cu_stream handle, fake_context **context, fa
     *stream = handle;
     if (!handle->context->active)
         return fake_leave(TN__CU_INVALID_HANDLE);
-    return handle->context->error ? fake_leave(handle->context->error) : TN__CU_SUCCESS;
+    r = fake_context_error(handle->context);
+    return r ? fake_leave(r) : TN__CU_SUCCESS;
 }
 
 tn__cu_result fake_enter_queue(tn__cu_stream handle, fake_context **context, fake_stream **stream)
@@ -186,6 +195,11 @@ tn__cu_result fake_enter_queue(tn__cu_stream handle, fake_context **context, fak
         r = fake_enter_stream(handle, context, stream);
     }
     return r;
+}
+
+tn__cu_result fake_still(const fake_context *c, uint64_t life)
+{
+    return !c->active || c->life != life ? TN__CU_CONTEXT_IS_DESTROYED : fake_context_error(c);
 }
 
 fake_device *fake_device_of(const void *address)
@@ -205,6 +219,7 @@ tn__cu_result cuInit(unsigned flags)
         return TN__CU_NOT_INITIALIZED;
     if (flags)
         return TN__CU_INVALID_VALUE;
+    fake_report_begin();
     pthread_mutex_lock(&fake.lock);
     tn__cu_result r = fake.over ? TN__CU_DEINITIALIZED : fake_set_up();
     if (!r && !fake.n_visible)
@@ -323,10 +338,10 @@ static int attribute_of(const fake_device *d, unsigned attribute)
     case TN__CU_PCI_BUS_ID: return fake_pci_bus(d);
     case TN__CU_PCI_DEVICE_ID: return 0;
     case TN__CU_PCI_DOMAIN_ID: return 0;
-    case TN__CU_COMPUTE_CAPABILITY_MAJOR: return 9;
-    case TN__CU_COMPUTE_CAPABILITY_MINOR: return 0;
+    case TN__CU_COMPUTE_CAPABILITY_MAJOR: return d->capability / 10;
+    case TN__CU_COMPUTE_CAPABILITY_MINOR: return d->capability % 10;
     }
-    return -1;
+    return fake_attribute_beside(attribute);
 }
 
 tn__cu_result cuDeviceGetAttribute(int *value, unsigned attribute, tn__cu_device device)

@@ -39,10 +39,19 @@ static _Thread_local struct tn_items tn_item;
 #define WARP           32
 
 /* Others run while one waits: its own ids are put back afterwards. */
-DEVICE void tn_barrier(int site)
+DEVICE void tn_barrier(int site, int all)
 {
     const int x = LOCAL_ID(0), y = LOCAL_ID(1), z = LOCAL_ID(2);
-    tn_item.barrier(tn_item.run, site);
+    tn_item.barrier(tn_item.run, site, all);
+    LOCAL_ID(0) = x;
+    LOCAL_ID(1) = y;
+    LOCAL_ID(2) = z;
+}
+
+DEVICE void tn_sync_warp(int site)
+{
+    const int x = LOCAL_ID(0), y = LOCAL_ID(1), z = LOCAL_ID(2);
+    tn_item.sync_warp(tn_item.run, site);
     LOCAL_ID(0) = x;
     LOCAL_ID(1) = y;
     LOCAL_ID(2) = z;
@@ -58,8 +67,9 @@ DEVICE u64 tn_shuffle(int site, u64 v, int by, int down)
     return got;
 }
 
-#define BARRIER()                tn_barrier(__COUNTER__)
-#define BARRIER_ALL()            tn_barrier(__COUNTER__)
+#define BARRIER()                tn_barrier(__COUNTER__, 0)
+#define BARRIER_ALL()            tn_barrier(__COUNTER__, 1)
+#define SYNC_WARP()              tn_sync_warp(__COUNTER__)
 #define TN_SHUFFLE_THERE         1
 #define SHUFFLE_XOR_U32(v, mask) ((u32)tn_shuffle(__COUNTER__, (u32)(v), mask, 0))
 #define SHUFFLE_XOR_U64(v, mask) tn_shuffle(__COUNTER__, (u64)(v), mask, 0)

@@ -4,6 +4,9 @@
  * bytes, or one with KiB, MiB or GiB, of which whole MiB are taken; at least 16MiB, at most 1024GiB; 4GiB where no size is
  * given (memory that is not written costs nothing). Unset or empty: one.
  *
+ * TENON_FAKE_GPU_CAPABILITY: the compute capability of each, in nvidia-smi's order; the last one's is that of all that follow:
+ * 9.0 (as where it is not set), 13.0,8.6.
+ *
  * CUDA_VISIBLE_DEVICES: as the driver reads it: see fake_parse_visible. */
 #include "fakegpu/driver.h"
 #include <ctype.h>
@@ -60,6 +63,37 @@ bool fake_parse_gpus(const char *text, int *count, size_t *bytes)
         "in MiB or GiB from 16MiB to 1024GiB, for example 4, 2x4GiB, 1x512MiB.",
         text, FAKE_MAX_DEVICES);
     return false;
+}
+
+static bool take_digits(const char **p, int most, int *value)
+{
+    char *end;
+    if (!isdigit((unsigned char)**p))
+        return false;
+    const unsigned long n = strtoul(*p, &end, 10);
+    *p = end;
+    *value = (int)n;
+    return n <= (unsigned long)most;
+}
+
+bool fake_parse_capability(const char *text, int n, fake_device *devices)
+{
+    const char *p = text && *text ? text : "9.0";
+    int major = 0, minor = 0;
+    bool good = true, more = true;
+    for (int i = 0; i < n && good; i++) {
+        if (more) {
+            good = take_digits(&p, 99, &major) && *p++ == '.' && take_digits(&p, 9, &minor) && (!*p || *p == ',');
+            more = good && *p++ == ',';
+        }
+        devices[i].capability = 10 * major + minor;
+    }
+    if (!good)
+        fake_report("TENON_FAKE_GPU_CAPABILITY='%s' is not understood. Accepted: compute capabilities, separated by "
+                    "commas, for "
+                    "example 9.0 or 13.0,8.6.",
+                    text);
+    return good;
 }
 
 void fake_uuid_text(const tn__cu_uuid *uuid, char out[41])

@@ -43,7 +43,8 @@ static tn__cu_result enter_event(tn__cu_event event)
         return r;
     if (!fake_handle_is(event, FAKE_EVENT))
         return fake_leave(TN__CU_INVALID_HANDLE);
-    return event->context->error ? fake_leave(event->context->error) : TN__CU_SUCCESS;
+    r = fake_context_error(event->context);
+    return r ? fake_leave(r) : TN__CU_SUCCESS;
 }
 
 tn__cu_result cuEventCreate(tn__cu_event *event, unsigned flags)
@@ -77,7 +78,7 @@ tn__cu_result cuEventDestroy_v2(tn__cu_event event)
         return r;
     if (!fake_handle_is(event, FAKE_EVENT))
         return fake_leave(TN__CU_INVALID_HANDLE);
-    r = event->context->error;
+    r = fake_context_error(event->context);
     close_event(event);
     return fake_leave(r);
 }
@@ -122,8 +123,9 @@ tn__cu_result cuStreamWaitEvent(tn__cu_stream stream, tn__cu_event event, unsign
         return fake_leave(TN__CU_INVALID_HANDLE);
     if (flags)
         return fake_leave(TN__CU_INVALID_VALUE);
-    if (event->context->error)
-        return fake_leave(event->context->error);
+    r = fake_context_error(event->context);
+    if (r)
+        return fake_leave(r);
     fake_order_wait(s, event);
     if (reached(event) || event->stream == s)
         return fake_leave(TN__CU_SUCCESS);
@@ -162,9 +164,10 @@ tn__cu_result cuEventSynchronize(tn__cu_event event)
     fake_clock_copy(&then, &event->clock);
     if (event->stream)
         fake_wait(event->stream, event->number);
-    fake_order_known(&then);
+    if (!c->error)
+        fake_order_known(&then);
     fake_clock_free(&then);
-    return fake_leave(c->error);
+    return fake_leave(fake_context_error(c));
 }
 
 tn__cu_result cuEventElapsedTime(float *milliseconds, tn__cu_event start, tn__cu_event end)
@@ -179,6 +182,8 @@ tn__cu_result cuEventElapsedTime(float *milliseconds, tn__cu_event start, tn__cu
         return fake_leave(TN__CU_INVALID_HANDLE);
     if (!reached(start) || !reached(end))
         return fake_leave(TN__CU_NOT_READY);
+    fake_order_known(&start->clock); /* whoever knows how long it took knows that it is over */
+    fake_order_known(&end->clock);
     *milliseconds = (float)(end->time - start->time);
     return fake_leave(TN__CU_SUCCESS);
 }

@@ -31,6 +31,15 @@ typedef struct fake_access {
 tn__cu_result fake_enqueue(tn__cu_stream stream, const char *what, const fake_access *access, int n,
                            void (*run)(void *arg), void (*drop)(void *arg), void *arg);
 
+/* Handles of libraries, which end with the context that is current when they are added. Checks give: SUCCESS, or INVALID_HANDLE
+ * for one that was removed or never added, CONTEXT_IS_DESTROYED, with a report, for one whose context is no more. */
+tn__cu_result fake_library_handle_add(const void *handle);
+tn__cu_result fake_library_handle_check(const void *handle);
+bool fake_library_handle_remove(const void *handle); /* false: it was none */
+
+/* Why the call in progress fails, as text for the calling thread's tenonFakeReport. */
+void fake_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Where the bytes of a device address are; the pointer itself if it is no device address (pinned memory, NULL). */
 void *fake_host_address(const void *device_pointer);
 
@@ -44,6 +53,8 @@ typedef struct fake_module fake_module;
 typedef struct fake_kernel_arg {
     uint32_t size;
     bool pointer, constant; /* constant: const pointer, read only */
+    bool nested;            /* a pointer to pointers, which nobody can translate */
+    uint8_t align;          /* of CUDA C alone */
 } fake_kernel_arg;
 
 enum { FAKE_MAX_ARGS = 64 };
@@ -61,10 +72,14 @@ typedef struct fake_kernel {
 /* What a device of this kind can hold. */
 enum { FAKE_MAX_ITEMS = 1024, FAKE_MAX_LOCAL_BYTES = 48 << 10 };
 
-/* Loads what the fake NVRTC made. TN__CU_INVALID_IMAGE if it is something else, TN__CU_NO_BINARY_FOR_GPU if another build
- * of this library made it (it is to be compiled anew). */
-tn__cu_result fake_module_load(const void *image, fake_module **module);
+/* Loads what the fake NVRTC made, for a device of that compute capability (90). TN__CU_INVALID_IMAGE if it is something
+ * else, TN__CU_NO_BINARY_FOR_GPU if it is not for such a device, or another build of this library made it (it is to be compiled
+ * anew). */
+tn__cu_result fake_module_load(const void *image, int capability, fake_module **module);
 void fake_module_unload(fake_module *module);
+void *fake_module_library(const fake_module *module); /* for dlsym */
+/* The address and size of a variable; NULL: there is none of that name. */
+void *fake_module_variable(fake_module *module, const char *name, size_t *bytes);
 /* NULL if there is none of that name. Valid until the module is unloaded. */
 const fake_kernel *fake_module_kernel(fake_module *module, const char *name);
 
@@ -73,7 +88,31 @@ const fake_kernel *fake_module_kernel(fake_module *module, const char *name);
 tn__cu_result fake_kernel_check(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], char *why,
                                 size_t size);
 
-/* Runs all groups on the calling thread. args[i] points to the i-th argument's value, pointers already host addresses. */
-void fake_kernel_run(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], void **args);
+/* ---- CUDA C: cuda_run.c, image.c ---- */
+
+/* Was it written in CUDA C, by a program beside Tenon? */
+bool fake_kernel_is_cuda(const fake_kernel *kernel);
+/* As fake_kernel_run, with as many bytes of dynamic shared memory. */
+void fake_cuda_run(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], unsigned shared_bytes,
+                   void **args);
+/* fake_module_load for whatever a program gives: also what nvrtcGetPTX gave. *what: somebody else's image is that, or NULL. */
+tn__cu_result fake_image_load(const void *image, int capability, fake_module **module, const char **what);
+
+/* What an argument may reach: the tensor that it points into, to the byte. Host addresses; NULL: it is no pointer, or nothing
+ * is known. */
+typedef struct fake_extent {
+    const char *from, *to;
+} fake_extent;
+
+/* Whether it is the host address of memory of a device: nobody's own variable. */
+bool fake_is_device_memory(const void *host_address);
+
+/* Whether races are looked for: then a launch is to say what its arguments may reach. */
+bool fake_kernel_watches(void);
+
+/* Runs all groups; returns when they are done. args[i] points to the i-th argument's value, pointers already host addresses;
+ * extent[i] says what it may reach, where launches are watched (NULL: not known). */
+void fake_kernel_run(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], void **args,
+                     const fake_extent *extent);
 
 #endif

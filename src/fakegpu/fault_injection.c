@@ -6,6 +6,7 @@
  *   host@N       the N-th allocation of pinned memory fails
  *   nocubin@N    the N-th module is not for this GPU
  *   launch@N     the N-th launch fails when its turn comes, as if it had touched memory that is not there
+ *   order@N      the N-th time that the check of order needs memory, there is none: it finds less from then on
  *   lost@N       the device is lost when the turn of the N-th queued operation (launch, copy, fill) comes
  *   register@N   the N-th registration of the caller's memory is refused (cuMemHostRegister)
  *
@@ -59,6 +60,7 @@ static const struct {
     {"slowcopy", FAKE_FAULT_SLOWCOPY, TIME},
     {"slowstream", FAKE_FAULT_SLOWSTREAM, TIME},
     {"delay", FAKE_FAULT_DELAY, RANDOM},
+    {"order", FAKE_FAULT_ORDER, COUNTED},
 };
 
 /* ---- reading: each function takes its part off the text, or says that it is not there ---- */
@@ -190,8 +192,9 @@ tn__cu_result fake_set_faults(const char *text)
         if (!good || (*p && !(take_char(&p, ',') && *p))) {
             fake_report(
                 "TENON_FAKE_GPU_FAULTS='%s' is not understood at '%s'. Accepted, separated by commas: oom@N, host@N, "
-                "nocubin@N, launch@N, lost@N, register@N (N+ for all from the N-th on, no @N for each; :D for device D "
-                "only), fatal (:D), peer=A-B, badpeer=A-B, slowcopy=0.5ms, slowstream=1ms (:D), delay=random:SEED.",
+                "nocubin@N, launch@N, lost@N, register@N, order@N (N+ for all from the N-th on, no @N for each; :D for "
+                "device D only), fatal (:D), peer=A-B, badpeer=A-B, slowcopy=0.5ms, slowstream=1ms (:D), "
+                "delay=random:SEED.",
                 text, start);
             return TN__CU_INVALID_VALUE;
         }
@@ -210,6 +213,7 @@ tn__cu_result tenonFakeSetFaults(const char *text)
 {
     if (fake_forked())
         return TN__CU_NOT_INITIALIZED;
+    fake_report_begin();
     pthread_mutex_lock(&fake.lock);
     tn__cu_result r = fake_set_up();
     return fake_leave(r ? r : fake_set_faults(text));

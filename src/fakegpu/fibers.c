@@ -35,6 +35,8 @@ static context fresh_context(char *stack, size_t size, void (*start)(void))
     return p;
 }
 #elif defined(__aarch64__) && !defined(TN_FAKE_UCONTEXT)
+/* It ends with ret, not with br x30: where branch targets are guarded (BTI), br may only go to a landing pad, and behind a call
+ * there is none; ret may go anywhere, and is predicted by the stack of returns: see 'change'. */
 typedef void *context;
 void fake_switch(context *save, context to) __attribute__((visibility("hidden")));
 __asm__(".text\n.globl fake_switch\n.hidden fake_switch\n.type fake_switch, %function\nfake_switch:\n"
@@ -46,7 +48,7 @@ __asm__(".text\n.globl fake_switch\n.hidden fake_switch\n.type fake_switch, %fun
         "    ldp x19, x20, [sp]\n    ldp x21, x22, [sp, #16]\n    ldp x23, x24, [sp, #32]\n"
         "    ldp x25, x26, [sp, #48]\n    ldp x27, x28, [sp, #64]\n    ldp x29, x30, [sp, #80]\n"
         "    ldp d8, d9, [sp, #96]\n    ldp d10, d11, [sp, #112]\n    ldp d12, d13, [sp, #128]\n"
-        "    ldp d14, d15, [sp, #144]\n    add sp, sp, #160\n    br x30\n.size fake_switch, .-fake_switch\n");
+        "    ldp d14, d15, [sp, #144]\n    add sp, sp, #160\n    ret\n.size fake_switch, .-fake_switch\n");
 
 static context fresh_context(char *stack, size_t size, void (*start)(void))
 {
@@ -100,7 +102,6 @@ typedef struct fiber {
     char *stack; /* its lowest byte in use; below it lies a page that nobody may touch */
     size_t size;
     jump_point base;
-    bool waits;
 #if defined(TN_ASAN)
     void *fake_stack;
 #endif
@@ -111,7 +112,8 @@ struct fake_fibers {
     void *arg;
     char *memory;
     size_t bytes;
-    int made, current, first, last, step, waiting;
+    int made, n, at, waiting;
+    const uint16_t *order; /* who runs in this round: order[at] now, n of them */
     bool abandon, end;
     fiber outside; /* the thread itself */
     fiber fiber[FAKE_MAX_FIBERS];
@@ -142,13 +144,9 @@ __attribute__((noinline)) static void change(fiber *from, fiber *to)
 /* The running fiber is done for this round: the next one goes on, after the last one the thread. */
 static void pass_on(fake_fibers *f)
 {
-    fiber *self = &f->fiber[f->current];
-    if (f->current == f->last) {
-        change(self, &f->outside);
-    } else {
-        f->current += f->step;
-        change(self, &f->fiber[f->current]);
-    }
+    fiber *self = &f->fiber[f->order[f->at]];
+    f->at++;
+    change(self, f->at == f->n ? &f->outside : &f->fiber[f->order[f->at]]);
 }
 
 /* The fiber's last switch: AddressSanitizer gives up what it keeps for its stack. */
@@ -157,19 +155,19 @@ static void leave(fake_fibers *f)
 #if defined(TN_ASAN)
     __sanitizer_start_switch_fiber(NULL, f->outside.stack, f->outside.size);
 #endif
-    fake_switch(&f->fiber[f->current].at, f->outside.at);
+    fake_switch(&f->fiber[f->order[f->at]].at, f->outside.at);
 }
 
 static void fiber_main(void)
 {
     fake_fibers *const f = starting;
-    const int i = f->current;
+    const int i = f->order[f->at];
     fiber *const self = &f->fiber[i];
 #if defined(TN_ASAN)
     const void *stack;
     size_t size;
     __sanitizer_finish_switch_fiber(NULL, &stack, &size);
-    if (i == f->first) { /* the others come from their neighbour */
+    if (f->at == 0) { /* the others come from their neighbour */
         f->outside.stack = (char *)(uintptr_t)stack;
         f->outside.size = size;
     }
@@ -186,45 +184,38 @@ static void fiber_main(void)
 
 void fake_fibers_wait(fake_fibers *f)
 {
-    fiber *self = &f->fiber[f->current];
-    self->waits = true;
+    fiber *self = &f->fiber[f->order[f->at]];
     f->waiting++;
     pass_on(f);
-    self->waits = false;
     if (f->abandon)
         JUMP(self->base);
 }
 
 int fake_fibers_current(const fake_fibers *f)
 {
-    return f->current;
+    return f->order[f->at];
 }
 
-bool fake_fibers_waits(const fake_fibers *f, int i)
+_Noreturn void fake_fibers_stop(fake_fibers *f)
 {
-    return f->fiber[i].waits;
+    f->abandon = true;
+    JUMP(f->fiber[f->order[f->at]].base);
 }
 
-static int run(fake_fibers *f, int first, int last)
+int fake_fibers_run(fake_fibers *f, const uint16_t *order, int n)
 {
-    f->waiting = 0;
-    f->current = f->first = first;
-    f->last = last;
-    f->step = first <= last ? 1 : -1;
+    f->waiting = f->at = 0;
+    f->order = order;
+    f->n = n;
     starting = f;
-    change(&f->outside, &f->fiber[f->current]);
+    change(&f->outside, &f->fiber[order[0]]);
     return f->waiting;
 }
 
-int fake_fibers_round(fake_fibers *f, int n, bool reverse)
-{
-    return run(f, reverse ? n - 1 : 0, reverse ? 0 : n - 1);
-}
-
-void fake_fibers_abandon(fake_fibers *f, int n)
+void fake_fibers_abandon(fake_fibers *f, const uint16_t *order, int n)
 {
     f->abandon = true;
-    run(f, 0, n - 1);
+    fake_fibers_run(f, order, n);
     f->abandon = false;
 }
 
@@ -276,7 +267,7 @@ void fake_fibers_free(fake_fibers *f)
         return;
     f->end = true;
     for (int i = 0; i < f->made; i++) {
-        run(f, i, i);
+        fake_fibers_run(f, &(uint16_t){(uint16_t)i}, 1);
 #if defined(TN_ASAN)
         __asan_unpoison_memory_region(f->fiber[i].stack, STACK);
 #endif

@@ -1,8 +1,8 @@
 /* fakegpu/fibers.h: work items that wait for each other on one thread: each has a stack of its own.
  *
  * A set of fibers belongs to one thread. Fibers live as long as their set and run the set's function again and again: a
- * group of work items costs switches, not stacks. Order: within a round every fiber runs once, upwards or downwards,
- * until it waits or its function returns.
+ * group of work items costs switches, not stacks. In a round each of some fibers runs once, in a given order, until it waits or
+ * its function returns.
  *
  * AddressSanitizer is told of every change of stack. ThreadSanitizer takes the fibers of a thread for the thread itself:
  * announced (__tsan_switch_to_fiber) they were ordered one after another all the same, so that no race more is found, and
@@ -12,6 +12,7 @@
 #define TENON_FAKEGPU_FIBERS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { FAKE_MAX_FIBERS = 1024 };
 
@@ -24,17 +25,19 @@ void fake_fibers_free(fake_fibers *f);
 /* Makes sure that there are n fibers. false: no memory. */
 bool fake_fibers_reserve(fake_fibers *f, int n);
 
-/* One round: fibers 0 to n - 1 run, in that order or (reverse) from the last; each starts its body, or goes on after its
- * fake_fibers_wait. Returns how many wait now; the others' bodies returned. Bodies of the fibers that do not wait begin
- * anew in the next round: so a round must be followed by another only if all wait or none does. */
-int fake_fibers_round(fake_fibers *f, int n, bool reverse);
+/* One round: the fibers order[0], ..., order[n - 1] (n at least 1) run, in this order; each goes on after its fake_fibers_wait,
+ * or starts its body if it does not wait. Returns how many wait now; the others' bodies returned. */
+int fake_fibers_run(fake_fibers *f, const uint16_t *order, int n);
 
 /* Called by the running fiber: lets the others run. */
 void fake_fibers_wait(fake_fibers *f);
 int fake_fibers_current(const fake_fibers *f);
-bool fake_fibers_waits(const fake_fibers *f, int i);
 
-/* Ends the bodies of fibers that wait, where they stand. */
-void fake_fibers_abandon(fake_fibers *f, int n);
+/* Called by the running fiber: its body ends where it stands, and those that come after it in this round do not run. To be
+ * followed by fake_fibers_abandon of all. */
+_Noreturn void fake_fibers_stop(fake_fibers *f);
+
+/* Ends the bodies of those among these fibers that wait, where they stand. */
+void fake_fibers_abandon(fake_fibers *f, const uint16_t *order, int n);
 
 #endif

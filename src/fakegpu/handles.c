@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 typedef struct entry {
-    const void *handle; /* NULL: empty */
-    fake_kind kind;     /* 0: a removed one */
+    const void *handle;          /* NULL: empty */
+    fake_kind kind;              /* 0: a removed one */
+    const fake_context *context; /* FAKE_LIBRARY: where it was made, in which life of it */
+    uint64_t life;
 } entry;
 
 static struct {
@@ -67,7 +69,7 @@ bool fake_handle_add(const void *handle, fake_kind kind)
     }
     if (!grow())
         return false;
-    put(set.at, set.capacity, (entry){handle, kind});
+    put(set.at, set.capacity, (entry){.handle = handle, .kind = kind});
     set.used++;
     return true;
 }
@@ -83,4 +85,44 @@ bool fake_handle_is(const void *handle, fake_kind kind)
 {
     const entry *e = look(handle);
     return e && e->kind == kind;
+}
+
+tn__cu_result fake_library_handle_add(const void *handle)
+{
+    fake_context *c;
+    tn__cu_result r = fake_enter_context(&c);
+    if (r)
+        return r;
+    if (!fake_handle_add(handle, FAKE_LIBRARY))
+        return fake_leave(TN__CU_OUT_OF_MEMORY);
+    entry *e = look(handle);
+    e->context = c;
+    e->life = c->life;
+    return fake_leave(TN__CU_SUCCESS);
+}
+
+tn__cu_result fake_library_handle_check(const void *handle)
+{
+    tn__cu_result r = fake_enter();
+    if (r)
+        return r;
+    const entry *e = look(handle);
+    if (!e || e->kind != FAKE_LIBRARY)
+        return fake_leave(TN__CU_INVALID_HANDLE);
+    if (e->context->active && e->context->life == e->life)
+        return fake_leave(TN__CU_SUCCESS);
+    fake_report("a library's handle is used after the context of device %d that it was made in was destroyed",
+                e->context->device->ordinal);
+    return fake_leave(TN__CU_CONTEXT_IS_DESTROYED);
+}
+
+bool fake_library_handle_remove(const void *handle)
+{
+    if (fake_enter())
+        return false;
+    const bool is_handle = fake_handle_is(handle, FAKE_LIBRARY);
+    if (is_handle)
+        fake_handle_remove(handle);
+    fake_leave(TN__CU_SUCCESS);
+    return is_handle;
 }

@@ -1,7 +1,9 @@
 /* The machine's C compiler, run on text in a private folder that is gone afterwards. No shell: arguments are passed as they
  * are, so no path can be misread. */
 #include "fakegpu/compiler.h"
+#include "fakegpu/host_process.h"
 #include "fakegpu/env.h"
+#include "fakegpu/fake.h"
 #include "fakegpu_dialect.h"
 #include <dirent.h>
 #include <errno.h>
@@ -70,7 +72,7 @@ static const char *const *level(maker by)
     return !wanted ? plain : by == GCC ? optimised : optimised_by_others;
 }
 
-enum { FLAGS = sizeof flags / sizeof *flags, MAX_ARGUMENTS = 128, MAX_PATH = 4096 };
+enum { FLAGS = sizeof flags / sizeof *flags, MAX_ARGUMENTS = 128, MAX_PATH = FAKE_PATH };
 
 /* ---- finding it ---- */
 
@@ -80,7 +82,7 @@ static bool is_program(const char *path)
     return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
 }
 
-static bool resolve(const char *name, char *path)
+bool fake_find_program(const char *name, char *path)
 {
     if (strchr(name, '/')) {
         snprintf(path, MAX_PATH, "%s", name);
@@ -107,9 +109,9 @@ static bool find_compiler(char *path)
 #endif
         cc ? cc : "", "cc", "gcc", "clang"};
     if (only && *only)
-        return resolve(only, path);
+        return fake_find_program(only, path);
     for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++)
-        if (*candidates[i] && resolve(candidates[i], path))
+        if (*candidates[i] && fake_find_program(candidates[i], path))
             return true;
     return false;
 }
@@ -127,7 +129,7 @@ static void say_no_compiler(fake_text *log)
                        "Fedora: dnf install gcc; Alpine: apk add gcc musl-dev), or name one by TENON_FAKE_CC\n");
 }
 
-static uint64_t mixed(uint64_t h, const void *bytes, size_t n)
+uint64_t fake_mixed(uint64_t h, const void *bytes, size_t n)
 {
     for (const unsigned char *p = bytes; n--; p++)
         h = (h ^ *p) * 0x100000001b3u; /* FNV-1a */
@@ -138,21 +140,19 @@ uint64_t fake_cc_identity(void)
 {
     uint64_t h = 0xcbf29ce484222325u;
     for (size_t i = 0; texts[i].name; i++)
-        h = mixed(h, texts[i].text, strlen(texts[i].text));
+        h = fake_mixed(h, texts[i].text, strlen(texts[i].text));
     for (size_t i = 0; i < FLAGS; i++)
-        h = mixed(h, flags[i], strlen(flags[i]) + 1);
+        h = fake_mixed(h, flags[i], strlen(flags[i]) + 1);
     for (const char *const *o = level(GCC); *o; o++)
-        h = mixed(h, *o, strlen(*o) + 1);
-    return h;
+        h = fake_mixed(h, *o, strlen(*o) + 1);
+    return fake_kernel_watches() ? ~h : h;
 }
 
 /* ---- the private folder ---- */
 
-typedef struct workplace {
-    char folder[MAX_PATH], path[MAX_PATH + 32];
-} workplace;
+typedef fake_workplace workplace;
 
-static const char *file_in(workplace *w, const char *name)
+const char *fake_file_in(workplace *w, const char *name)
 {
     snprintf(w->path, sizeof w->path, "%s/%s", w->folder, name);
     return w->path;
@@ -166,7 +166,18 @@ static bool make_folder(workplace *w, const char *where)
     return n > 0 && (size_t)n < sizeof w->folder && mkdtemp(w->folder);
 }
 
-static void remove_folder(workplace *w)
+bool fake_make_folder(workplace *w, fake_text *log)
+{
+    const char *const places[] = {fake_env("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (make_folder(w, places[i]))
+            return true;
+    fake_text_printf(log, "error: no folder for temporary files (TMPDIR, /tmp, /var/tmp, /dev/shm): %s\n",
+                     strerror(errno));
+    return false;
+}
+
+void fake_remove_folder(workplace *w)
 {
     static const char *const own[] = {"unit.c", "unit.i", "kernels.i", "kernels.so", "log"};
     DIR *d = opendir(w->folder);
@@ -176,11 +187,11 @@ static void remove_folder(workplace *w)
     if (d)
         closedir(d);
     for (size_t i = 0; !d && i < sizeof own / sizeof *own; i++) /* no file can be opened, a folder neither */
-        unlink(file_in(w, own[i]));
+        unlink(fake_file_in(w, own[i]));
     rmdir(w->folder);
 }
 
-static bool write_file(const char *path, const fake_text *t)
+bool fake_write_file(const char *path, const fake_text *t)
 {
     FILE *f = fopen(path, "wbe");
     if (!f)
@@ -244,7 +255,7 @@ static int start(pid_t *pid, const char *program, char **argv, char **env, const
 
 /* Runs it to its end. Its success is judged by the file that it was to make as well: where the process ignores SIGCHLD,
  * nobody learns how a child ended. */
-static bool run(workplace *w, const char **argv, const char *made, fake_text *log)
+bool fake_run_program(workplace *w, const char **argv, const char *made, fake_text *log)
 {
     char temporary[MAX_PATH + 16], log_path[MAX_PATH + 32];
     char **env = child_environment(temporary, sizeof temporary, w);
@@ -283,13 +294,15 @@ static bool preprocess(workplace *w, const char *cc, const char *const *define, 
     snprintf(out, sizeof out, "%s/unit.i", w->folder);
     for (size_t i = 0; i < FLAGS; i++)
         argv[n++] = flags[i];
+    if (fake_kernel_watches())
+        argv[n++] = "-DTN_FAKE_RACES";
     for (int i = 0; i < n_define; i++)
         argv[n++] = define[i];
     argv[n++] = in;
     argv[n++] = "-o";
     argv[n++] = out;
     argv[n] = NULL;
-    return run(w, argv, out, log);
+    return fake_run_program(w, argv, out, log);
 }
 
 static bool make_object(workplace *w, const char *cc, maker by, fake_text *log)
@@ -308,6 +321,12 @@ static bool make_object(workplace *w, const char *cc, maker by, fake_text *log)
     argv[n++] = in;
     argv[n++] = "-o";
     argv[n++] = out;
+    if (fake_kernel_watches()) { /* its calls are answered by the unit (dialect_watch.h), not by its library */
+        argv[n++] = "-fsanitize=thread";
+        argv[n++] = "-nostdlib";
+        argv[n++] = "-lgcc";
+        argv[n++] = "-lc";
+    }
     argv[n++] = "-lm";
     if (by != TINYCC) { /* nothing begins or ends with a kernel: 3 ms of 48 */
 #ifdef TN_FAKE_SANITIZE /* a sanitizer's functions come from the program; not to link its library takes 14 ms less of 50 */
@@ -323,7 +342,7 @@ static bool make_object(workplace *w, const char *cc, maker by, fake_text *log)
 #endif
     }
     argv[n] = NULL;
-    return run(w, argv, out, log);
+    return fake_run_program(w, argv, out, log);
 }
 
 static bool write_unit(workplace *w, const char *text, const char *name, fake_text *log)
@@ -339,30 +358,51 @@ static bool write_unit(workplace *w, const char *text, const char *name, fake_te
     fake_text_puts(&unit, "\"\n");
     fake_text_puts(&unit, text);
     fake_text_puts(&unit, "\n" END_MARK "\n");
-    const bool ok = !unit.failed && write_file(file_in(w, "unit.c"), &unit);
+    const bool ok = !unit.failed && fake_write_file(fake_file_in(w, "unit.c"), &unit);
     if (!ok)
         say_errno(log, "write", w->path);
     fake_text_free(&unit);
     return ok;
 }
 
+/* Says why races cannot be looked for. */
+static bool refuses_to_watch(maker by, fake_text *log)
+{
+    if (!fake_kernel_watches())
+        return false;
+#ifdef TN_FAKE_SANITIZE
+    (void)by;
+    fake_text_puts(
+        log, "error: TENON_FAKE_GPU_RACES=1 cannot be had in a build with a sanitizer, which watches kernels itself\n");
+    return true;
+#else
+    if (by == TINYCC)
+        fake_text_puts(
+            log,
+            "error: TENON_FAKE_GPU_RACES=1 needs gcc or clang to compile kernels, and the C compiler is TinyCC: name "
+            "another by TENON_FAKE_CC\n");
+    return by == TINYCC;
+#endif
+}
+
 /* The preprocessed text, with its kernels translated, goes back to a file. *by: who preprocessed it. */
 static bool translate(workplace *w, maker *by, fake_text *log)
 {
     fake_text in = {0}, out = {0};
-    bool ok = fake_text_read(&in, file_in(w, "unit.i")) && in.s;
+    bool ok = fake_text_read(&in, fake_file_in(w, "unit.i")) && in.s;
     if (!ok)
         say_errno(log, "read", w->path);
     if (ok && !strstr(in.s, END_MARK)) { /* nobody learnt how the compiler ended: see 'run' */
-        fake_text_read(log, file_in(w, "log"));
+        fake_text_read(log, fake_file_in(w, "log"));
         ok = false;
     }
     for (*by = GCC; ok && *by < ANOTHER && !strstr(in.s, mark[*by]);)
         ++*by;
+    ok = ok && !refuses_to_watch(*by, log);
     if (*by == TINYCC) /* what is written from here on was not preprocessed yet */
         fake_text_puts(&out, "#define tn_item (*tn_fake_host->items())\n#define __builtin_classify_type(x) 1\n");
     ok = ok && fake_translate_kernels(in.s, &out, log);
-    if (ok && !write_file(file_in(w, "kernels.i"), &out)) {
+    if (ok && !fake_write_file(fake_file_in(w, "kernels.i"), &out)) {
         say_errno(log, "write", w->path);
         ok = false;
     }
@@ -384,22 +424,15 @@ bool fake_cc_compile(const char *text, const char *name, const char *const *defi
         fake_text_puts(log, "error: too many macros among the options\n");
         return false;
     }
-    const char *const places[] = {fake_env("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
-    size_t i = 0;
-    while (i < sizeof places / sizeof *places && !make_folder(&w, places[i]))
-        i++;
-    if (i == sizeof places / sizeof *places) {
-        fake_text_printf(log, "error: no folder for temporary files (TMPDIR, /tmp, /var/tmp, /dev/shm): %s\n",
-                         strerror(errno));
+    if (!fake_make_folder(&w, log))
         return false;
-    }
     maker by;
     bool ok = write_unit(&w, text, name, log) && preprocess(&w, cc, define, n_define, log) && translate(&w, &by, log) &&
               make_object(&w, cc, by, log);
-    if (ok && !fake_text_read(object, file_in(&w, "kernels.so"))) {
+    if (ok && !fake_text_read(object, fake_file_in(&w, "kernels.so"))) {
         say_errno(log, "read", w.path);
         ok = false;
     }
-    remove_folder(&w);
+    fake_remove_folder(&w);
     return ok;
 }

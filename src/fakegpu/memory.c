@@ -14,7 +14,7 @@ fake_block *fake_block_of(const void *address)
 {
     fake_device *d = fake_device_of(address);
     fake_block *b = fake_table_find(d ? &d->blocks : &fake.pinned, address);
-    if (!b || b->going)
+    if (!b || b->away)
         return NULL;
     return b->registered || !(d ? d : b->locker)->context.stopping ? b : NULL;
 }
@@ -88,10 +88,50 @@ static void forget(fake_block *b)
     free(b);
 }
 
+fake_block *fake_memory_place(fake_device *d, size_t bytes)
+{
+    if (bytes > d->capacity || rounded(bytes) > d->capacity - d->used)
+        return NULL;
+    fake_block *b = place(d, bytes);
+    if (b)
+        count_new(b);
+    return b;
+}
+
+bool fake_memory_insert(fake_block *b)
+{
+    const bool ok = fake_table_insert(&fake.pinned, b);
+    if (ok)
+        count_new(b);
+    return ok;
+}
+
+void fake_memory_retire(fake_block *b)
+{
+    b->away = true;
+}
+
+void fake_memory_release(fake_block *b)
+{
+    forget(b);
+}
+
 /* Freeing is a write of the host: work that nobody has waited for must not touch the block. */
 static bool in_use(fake_block *b)
 {
-    return fake.order && fake_order_host("frees", &(fake_touch){b, 0, b->bytes, true});
+    return fake.order && fake_order_free(&(fake_touch){b, 0, b->bytes, true});
+}
+
+/* Fills a block of a device, of which nobody else knows, while others go on. */
+static void poison_away(fake_block *b)
+{
+    char *host = b->base + b->device->span;
+    const size_t size = b->size;
+    b->away = true;
+    pthread_mutex_unlock(&fake.lock);
+    fake_poison(host, size);
+    pthread_mutex_lock(&fake.lock);
+    b->away = false;
 }
 
 tn__cu_result cuMemAlloc_v2(tn__cu_ptr *pointer, size_t bytes)
@@ -105,26 +145,25 @@ tn__cu_result cuMemAlloc_v2(tn__cu_ptr *pointer, size_t bytes)
         return fake_leave(TN__CU_INVALID_VALUE);
     if (fake_fault(FAKE_FAULT_OOM, d->ordinal))
         return fake_leave(TN__CU_OUT_OF_MEMORY);
-    if (bytes > d->capacity || rounded(bytes) > d->capacity - d->used)
-        return fake_leave(TN__CU_OUT_OF_MEMORY);
-    fake_block *b = place(d, bytes);
+    fake_block *b = fake_memory_place(d, bytes);
     if (!b)
         return fake_leave(TN__CU_OUT_OF_MEMORY);
-    count_new(b);
-    char *host = b->base + d->span;
-    size_t size = b->size;
-    *pointer = (tn__cu_ptr)(uintptr_t)b->base;
-    fake_leave(TN__CU_SUCCESS); /* nobody else knows the address yet */
-    fake_poison(host, size);
-    fake_asan_poison(host + bytes, size - bytes + FAKE_GRAIN);
-    return TN__CU_SUCCESS;
+    const uint64_t life = c->life;
+    poison_away(b);
+    fake_asan_poison(b->base + d->span + bytes, b->size - bytes + FAKE_GRAIN);
+    r = fake_still(c, life);
+    if (r)
+        forget(b);
+    else
+        *pointer = (tn__cu_ptr)(uintptr_t)b->base;
+    return fake_leave(r);
 }
 
-/* Waits, as a real driver does, for all that is queued on the device; and, what no driver promises, for what others that
- * may touch its memory have queued. */
+/* Waits, as a real driver does, for all that is queued on the device; and, what no driver does, for what others that may
+ * touch its memory have queued. None promises either, so the host learns nothing by it: only the block that goes is safe. */
 static void wait_for_users(fake_device *d)
 {
-    fake_synchronize_context(&d->context);
+    fake_wait_context(&d->context);
     for (int i = 0; i < fake.n_visible; i++)
         if (fake.visible[i]->context.peer[d->ordinal])
             fake_wait_context(&fake.visible[i]->context);
@@ -144,19 +183,15 @@ tn__cu_result cuMemFree_v2(tn__cu_ptr pointer)
     if (!b || !b->device || b->pages || b->base != (char *)(uintptr_t)pointer)
         return fake_leave(TN__CU_INVALID_VALUE);
     fake_device *d = b->device;
-    char *host = b->base + d->span;
-    size_t size = b->size;
-    b->going = true;
+    b->away = true;
     wait_for_users(d);
-    r = d->context.error;
+    r = fake_context_error(&d->context);
     if (in_use(b)) {
-        b->going = false;
+        b->away = false;
         return fake_leave(TN__CU_ILLEGAL_STATE);
     }
-    pthread_mutex_unlock(&fake.lock);
-    fake_poison(host, size);
-    fake_asan_poison(host, size);
-    pthread_mutex_lock(&fake.lock);
+    poison_away(b);
+    fake_asan_poison(b->base + d->span, b->size);
     forget(b);
     return fake_leave(r);
 }
@@ -165,15 +200,16 @@ void fake_memory_clear(fake_device *d)
 {
     for (size_t i = d->blocks.n; i-- > 0;) {
         fake_block *b = d->blocks.at[i];
-        if (b->going || b->pages) /* another thread is at it; reserved addresses are nobody's context's */
+        if (b->away || b->pages) /* reserved addresses are no context's */
             continue;
-        fake_poison(b->base + d->span, b->size);
+        poison_away(b);
         fake_asan_poison(b->base + d->span, b->size);
         forget(b);
+        i = d->blocks.n; /* the table may have changed meanwhile */
     }
     for (size_t i = fake.pinned.n; i-- > 0;) {
         fake_block *b = fake.pinned.at[i];
-        if (b->locker != d || b->going)
+        if (b->locker != d || b->away)
             continue;
         if (!b->registered)
             free(b->base);
@@ -220,20 +256,23 @@ tn__cu_result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
     unsigned known = TN__CU_MEMHOSTALLOC_PORTABLE | TN__CU_MEMHOSTALLOC_DEVICEMAP | 4; /* 4: write-combined */
     if (!pointer || !bytes || flags & ~known)
         return fake_leave(TN__CU_INVALID_VALUE);
-    bool fails = fake_fault(FAKE_FAULT_HOST, c->device->ordinal);
+    const bool fails = fake_fault(FAKE_FAULT_HOST, c->device->ordinal);
+    const uint64_t life = c->life;
     fake_leave(TN__CU_SUCCESS); /* filling takes long */
     fake_block *b = fails ? NULL : new_pinned(c->device, bytes);
     if (!b)
         return TN__CU_OUT_OF_MEMORY;
-    void *memory = b->base;
     pthread_mutex_lock(&fake.lock);
-    if (!fake_table_insert(&fake.pinned, b)) {
-        free(memory);
+    r = fake_still(c, life); /* its context may be gone, which would have taken it along */
+    if (!r && !fake_table_insert(&fake.pinned, b))
+        r = TN__CU_OUT_OF_MEMORY;
+    if (r) {
+        free(b->base);
         free(b);
-        return fake_leave(TN__CU_OUT_OF_MEMORY);
+        return fake_leave(r);
     }
     count_new(b);
-    *pointer = memory;
+    *pointer = b->base;
     return fake_leave(TN__CU_SUCCESS);
 }
 
@@ -242,7 +281,7 @@ static tn__cu_result let_go(fake_block *b)
 {
     if (in_use(b))
         return TN__CU_ILLEGAL_STATE;
-    b->going = true;
+    b->away = true;
     for (int i = 0; i < fake.n_visible; i++) /* kernels that have it as an argument are not checked */
         fake_wait_context(&fake.visible[i]->context);
     forget(b);

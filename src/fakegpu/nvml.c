@@ -48,6 +48,7 @@ unsigned nvmlInit_v2(void)
 {
     if (fake_forked())
         return UNINITIALIZED;
+    fake_report_begin();
     pthread_mutex_lock(&fake.lock);
     tn__cu_result r = fake_set_up();
     users += !r;
@@ -143,7 +144,8 @@ unsigned nvmlDeviceGetMemoryInfo(tn__nvml_device device, tn__nvml_memory *memory
     return fake_leave(TN__NVML_SUCCESS);
 }
 
-/* The share of the time since it was asked last that some stream had work to run. */
+/* The share of the time since it was asked last, or since the context was made, that some stream ran something; above 0 while
+ * one does, or has something queued. */
 unsigned nvmlDeviceGetUtilizationRates(tn__nvml_device device, tn__nvml_utilization *utilization)
 {
     fake_device *d = NULL;
@@ -152,13 +154,18 @@ unsigned nvmlDeviceGetUtilizationRates(tn__nvml_device device, tn__nvml_utilizat
         return r;
     if (!utilization)
         return fake_leave(INVALID_ARGUMENT);
-    double now = fake_now(), spent = (now - d->asked) * 1e6;
-    unsigned share = !d->asked || spent <= 0 ? d->busy > 0 : (unsigned)((double)d->busy * 100 / spent + 0.5);
-    for (const fake_stream *s = d->context.streams; s; s = s->next)
-        if (s->oldest != UINT64_MAX && !share)
-            share = 1;
-    *utilization =
-        (tn__nvml_utilization){.gpu = share < 100 ? share : 100, .memory = (unsigned)(d->used * 100 / d->capacity)};
+    const double now = fake_now(), spent = now - d->asked;
+    double busy = d->busy;
+    bool works = busy > 0;
+    for (const fake_stream *s = d->context.streams; s; s = s->next) {
+        busy += fake_busy(s, now);
+        works = works || s->oldest != UINT64_MAX;
+    }
+    const double share = spent > 0 ? busy * 100 / spent : 0;
+    *utilization = (tn__nvml_utilization){.gpu = share >= 100 ? 100
+                                                 : share < 1  ? works
+                                                              : (unsigned)(share + 0.5),
+                                          .memory = (unsigned)(d->used * 100 / d->capacity)};
     d->asked = now;
     d->busy = 0;
     return fake_leave(TN__NVML_SUCCESS);

@@ -1,5 +1,6 @@
 /* Queues: what is queued on a stream runs in order on a thread of its own, which is started with the first item. */
 #include "fakegpu/driver.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -127,10 +128,12 @@ void fake_wait_context(fake_context *c)
 
 void fake_synchronize(fake_stream *s)
 {
+    const fake_context *c = s->context;
     fake_clock then = {0}; /* what is queued later is not waited for */
     fake_clock_copy(&then, &s->clock);
     fake_wait(s, s->last);
-    fake_order_known(&then);
+    if (!c->error) /* else fake_fail has said what is known */
+        fake_order_known(&then);
     fake_clock_free(&then);
 }
 
@@ -139,7 +142,8 @@ void fake_synchronize_context(fake_context *c)
     fake_clock then = {0};
     fake_order_collect(c, &then);
     fake_wait_context(c);
-    fake_order_known(&then);
+    if (!c->error)
+        fake_order_known(&then);
     fake_clock_free(&then);
 }
 
@@ -147,8 +151,8 @@ tn__cu_result fake_if_blocking(fake_stream *s)
 {
     const fake_context *c = s->context;
     if (fake.blocking)
-        fake_synchronize(s);
-    return c->error;
+        fake_wait(s, s->last); /* the host learns nothing: what is wrong without the variable is wrong with it */
+    return fake_context_error(c);
 }
 
 void fake_discard(fake_context *c)
@@ -160,17 +164,15 @@ void fake_discard(fake_context *c)
 
 /* ---- running ---- */
 
-void fake_fail(fake_context *c, tn__cu_result error)
+void fake_fail(fake_context *c, tn__cu_result error, const char *report)
 {
     if (c->error)
         return;
     c->error = error;
     if (fake_fault(FAKE_FAULT_FATAL, c->device->ordinal))
         c->device->ruin = error;
-    fake_clock all = {0}; /* nothing that is queued on it will touch memory any more */
-    fake_order_collect(c, &all);
-    fake_order_known(&all);
-    fake_clock_free(&all);
+    fake_report_death(c, report);
+    fake_order_over(c);
 }
 
 static void pause_for(double milliseconds)
@@ -203,17 +205,22 @@ static void prepare_memory(const fake_item *item, bool dead)
             fake_asan_poison(p->memory, p->bytes);
 }
 
+double fake_busy(const fake_stream *s, double now)
+{
+    const double asked = s->context->device->asked;
+    return s->begun > 0 ? now - (s->begun > asked ? s->begun : asked) : 0;
+}
+
 /* Calls what the item holds, without the lock. */
 static void run_work(fake_stream *s, fake_item *item)
 {
     bool dead = s->discard || s->context->error;
     if (!dead && item->error) {
-        fake_report("%s", item->report ? item->report : "the device failed");
-        fake_fail(s->context, item->error);
+        fake_fail(s->context, item->error, item->report ? item->report : "the device failed");
         dead = true;
     }
+    s->begun = fake_now();
     pthread_mutex_unlock(&fake.lock);
-    double start = fake_now();
     if (!dead && item->delay > 0)
         pause_for(item->delay);
     running = s;
@@ -223,9 +230,9 @@ static void run_work(fake_stream *s, fake_item *item)
     else if (item->work.drop)
         item->work.drop(item->work.arg);
     running = NULL;
-    double spent = fake_now() - start;
     pthread_mutex_lock(&fake.lock);
-    s->context->device->busy += (uint64_t)(spent * 1e6);
+    s->context->device->busy += fake_busy(s, fake_now());
+    s->begun = 0;
 }
 
 static void run_item(fake_stream *s, fake_item *item)
@@ -287,12 +294,15 @@ __attribute__((destructor)) static void end_threads(void)
     until.tv_sec += 2;
     pthread_mutex_lock(&fake.lock);
     fake.over = true;
+    char summary[256];
+    fake_summary(summary, sizeof summary);
     for (int i = 0; i < fake.n_devices; i++)
         for (fake_stream *s = fake.device[i].context.streams; s; s = s->next) {
             s->discard = s->closing = true;
             pthread_cond_signal(&s->work);
         }
     pthread_mutex_unlock(&fake.lock);
+    fputs(summary, stderr);
     for (int i = 0; i < fake.n_devices; i++) /* the lists do not change any more */
         for (fake_stream *s = fake.device[i].context.streams; s; s = s->next)
             if (s->started)
@@ -381,9 +391,8 @@ void fake_device_fail(tn__cu_result error, const char *report)
 {
     if (!running)
         return;
-    fake_report("%s", report);
     pthread_mutex_lock(&fake.lock);
-    fake_fail(running->context, error);
+    fake_fail(running->context, error, report);
     pthread_mutex_unlock(&fake.lock);
 }
 

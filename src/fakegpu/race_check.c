@@ -12,23 +12,24 @@ static uint64_t host_version = 1;
 
 /* ---- slots: one per stream; taken over from an ended one only if the host knows all that it did ---- */
 
+typedef struct slot {
+    uint64_t last;               /* tick of its last operation */
+    const fake_context *context; /* whose stream has it, or had it last */
+    bool used;
+} slot;
+
 static struct {
-    uint64_t *last; /* tick of its last operation */
-    bool *used;
+    slot *at;
     unsigned n, room;
 } slots;
 
 static bool more_slots(void)
 {
-    unsigned room = slots.room ? 2 * slots.room : 64;
-    uint64_t *last = realloc(slots.last, room * sizeof *last);
-    if (last)
-        slots.last = last;
-    bool *used = realloc(slots.used, room * sizeof *used);
-    if (used)
-        slots.used = used;
-    if (!last || !used || room > UINT16_MAX)
+    const unsigned room = slots.room ? 2 * slots.room : 64;
+    slot *at = fake_analysis_memory(slots.at, room > UINT16_MAX ? SIZE_MAX : room * sizeof *at);
+    if (!at)
         return false;
+    slots.at = at;
     slots.room = room;
     return true;
 }
@@ -36,47 +37,95 @@ static bool more_slots(void)
 static bool take_slot(fake_stream *s)
 {
     unsigned i = 0;
-    while (i < slots.n && (slots.used[i] || (i < host.n ? host.at[i] : 0) < slots.last[i]))
+    while (i < slots.n && (slots.at[i].used || (i < host.n ? host.at[i] : 0) < slots.at[i].last))
         i++;
     if (i == slots.n) {
         if (slots.n == slots.room && !more_slots())
             return false;
-        slots.last[slots.n++] = 0;
+        slots.at[slots.n++] = (slot){0};
     }
-    slots.used[i] = true;
+    slots.at[i].used = true;
+    slots.at[i].context = s->context;
     s->slot = i;
     s->has_slot = true;
-    fake_clock_set(&s->clock, i, slots.last[i]);
+    fake_clock_set(&s->clock, i, slots.at[i].last);
     return true;
 }
 
 void fake_order_end(fake_stream *s)
 {
     if (s->has_slot)
-        slots.used[s->slot] = false;
+        slots.at[s->slot].used = false;
     fake_clock_free(&s->clock);
 }
 
-/* ---- names, kept for ever: there are as many as kernels ---- */
+/* ---- memory ---- */
 
-static const char *keep(const char *what)
+void *fake_analysis_memory(void *old, size_t bytes)
 {
-    static struct name {
-        struct name *next;
-        char text[];
-    } * names[512];
+    void *p = bytes == SIZE_MAX || fake_fault(FAKE_FAULT_ORDER, -1) ? NULL : realloc(old, bytes);
+    fake.count[TN__FAKE_GAVE_UP] += !p;
+    return p;
+}
+
+/* ---- names, kept for ever: there are as many as kernels, and calls of them ---- */
+
+static void (*caller)(const char **operation, const char **site);
+
+tn__cu_result tenonFakeCallSites(void (*where)(const char **operation, const char **site))
+{
+    tn__cu_result r = fake_enter();
+    if (r)
+        return r;
+    caller = where;
+    return fake_leave(TN__CU_SUCCESS);
+}
+
+enum { PARTS = 3 };
+
+typedef struct call_name {
+    struct call_name *next;
+    const char *part[PARTS]; /* what, operation, site: "" where there is none */
+    char text[];             /* as it is printed; the parts lie behind it */
+} call_name;
+
+static call_name *new_name(const char *const part[PARTS])
+{
+    const bool both = *part[1] && *part[2];
+    const char *open = *part[1] || *part[2] ? " (" : "", *close = *open ? ")" : "", *at = both ? " at " : "";
+    const size_t size = strlen(part[0]) + strlen(part[1]) + strlen(part[2]) + 16;
+    call_name *n = fake_analysis_memory(NULL, sizeof *n + 2 * size);
+    if (!n)
+        return NULL;
+    snprintf(n->text, size, "%s%s%s%s%s%s", part[0], open, part[1], at, part[2], close);
+    char *to = n->text + size;
+    for (int i = 0; i < PARTS; i++) {
+        const size_t bytes = strlen(part[i]) + 1;
+        n->part[i] = memcpy(to, part[i], bytes);
+        to += bytes;
+    }
+    return n;
+}
+
+const char *fake_call_name(const char *what)
+{
+    static call_name *names[512];
+    const char *part[PARTS] = {what, NULL, NULL};
+    if (caller)
+        caller(&part[1], &part[2]);
     uint32_t hash = 2166136261U; /* FNV-1a */
-    for (const char *p = what; *p; p++)
-        hash = (hash ^ (unsigned char)*p) * 16777619U;
-    struct name **at = &names[hash % 512];
-    for (const struct name *n = *at; n; n = n->next)
-        if (strcmp(n->text, what) == 0)
+    for (int i = 0; i < PARTS; i++) {
+        part[i] = part[i] ? part[i] : "";
+        for (const char *p = part[i]; *p; p++)
+            hash = (hash ^ (unsigned char)*p) * 16777619U;
+    }
+    call_name **at = &names[hash % 512];
+    for (const call_name *n = *at; n; n = n->next)
+        if (!strcmp(n->part[0], part[0]) && !strcmp(n->part[1], part[1]) && !strcmp(n->part[2], part[2]))
             return n->text;
-    size_t size = strlen(what) + 1;
-    struct name *n = malloc(sizeof *n + size);
+    call_name *n = new_name(part);
     if (!n)
         return "an operation";
-    memcpy(n->text, what, size);
     n->next = *at;
     *at = n;
     return n->text;
@@ -87,6 +136,14 @@ static const char *keep(const char *what)
 void fake_order_known(const fake_clock *clock)
 {
     fake_clock_join(&host, clock);
+    host_version++;
+}
+
+void fake_order_over(const fake_context *c)
+{
+    for (unsigned i = 0; i < slots.n; i++)
+        if (slots.at[i].context == c)
+            fake_clock_set(&host, i, slots.at[i].last);
     host_version++;
 }
 
@@ -147,23 +204,27 @@ static void name_memory(char *out, size_t size, const fake_touch *t)
              (void *)(b->base + t->from), owner, (void *)(b->base + piece.from), piece.to - piece.from);
 }
 
+/* 'what': a name of fake_call_name. */
 static tn__cu_result check(const fake_stream *s, const char *what, const fake_touch *touch, int n)
 {
     for (int i = 0; i < n; i++) {
         bool wrote;
         const fake_touch *t = &touch[i];
         const fake_epoch *e = t->block ? fake_history_conflict(&t->block->history, t, &s->clock, &wrote) : NULL;
-        if (!e)
+        if (!e || fake.blind)
             continue;
         char here[64], there[64], memory[256];
         name_stream(here, sizeof here, s->id, s->context->device->ordinal);
         name_stream(there, sizeof there, e->stream, e->device);
         name_memory(memory, sizeof memory, t);
-        return fake_refuse(
+        const tn__cu_result r = fake_unordered(
+            what, e->what,
             "%s on %s %s %s, which %s on %s %s: nothing orders the two. Record an event on %s after %s and let "
             "%s wait for it before %s, or let the host wait in between.",
             what, here, t->write ? "writes" : "reads", memory, e->what, there, wrote ? "writes" : "reads", there,
             e->what, here, what);
+        if (r)
+            return r;
     }
     return TN__CU_SUCCESS;
 }
@@ -187,9 +248,9 @@ void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, 
 {
     if (!s->has_slot && !take_slot(s))
         return;
-    uint64_t tick = ++slots.last[s->slot];
+    uint64_t tick = ++slots.at[s->slot].last;
     fake_clock_set(&s->clock, s->slot, tick);
-    fake_epoch e = {tick, keep(what), s->id, (uint16_t)s->slot, (int16_t)s->context->device->ordinal};
+    fake_epoch e = {tick, what, s->id, (uint16_t)s->slot, (int16_t)s->context->device->ordinal};
     for (int i = 0; i < n; i++)
         if (touch[i].block)
             fake_history_note(&touch[i].block->history, &touch[i], e);
@@ -198,20 +259,38 @@ void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, 
 bool fake_order_is_used(const fake_touch *touch)
 {
     bool wrote;
-    return fake_history_conflict(&touch->block->history, touch, &host, &wrote) != NULL;
+    return fake.blind || fake_history_conflict(&touch->block->history, touch, &host, &wrote);
+}
+
+static tn__cu_result check_host(const char *doing, const fake_touch *touch, const fake_clock *clock)
+{
+    bool wrote;
+    const fake_epoch *e = fake_history_conflict(&touch->block->history, touch, clock, &wrote);
+    if (!e || fake.blind)
+        return TN__CU_SUCCESS;
+    char there[64], memory[256];
+    const char *call = fake_call_name("the host");
+    name_stream(there, sizeof there, e->stream, e->device);
+    name_memory(memory, sizeof memory, touch);
+    return fake_unordered(
+        call, e->what,
+        "%s %s %s, which %s on %s %s: nothing orders the two. Let the host wait first for %s, or for an event "
+        "recorded there after %s.",
+        call, doing, memory, e->what, there, wrote ? "writes" : "reads", there, e->what);
 }
 
 tn__cu_result fake_order_host(const char *doing, const fake_touch *touch)
 {
-    bool wrote;
-    const fake_epoch *e = fake_history_conflict(&touch->block->history, touch, &host, &wrote);
-    if (!e)
-        return TN__CU_SUCCESS;
-    char there[64], memory[256];
-    name_stream(there, sizeof there, e->stream, e->device);
-    name_memory(memory, sizeof memory, touch);
-    return fake_refuse(
-        "the host %s %s, which %s on %s %s: nothing orders the two. Let the host wait first for %s, or for an event "
-        "recorded there after %s.",
-        doing, memory, e->what, there, wrote ? "writes" : "reads", there, e->what);
+    return check_host(doing, touch, &host);
+}
+
+tn__cu_result fake_order_free(const fake_touch *touch)
+{
+    fake_clock then = {0};
+    fake_clock_copy(&then, &host);
+    if (touch->block->device)
+        fake_order_collect(&touch->block->device->context, &then);
+    const tn__cu_result r = check_host("frees", touch, &then);
+    fake_clock_free(&then);
+    return r;
 }

@@ -3,7 +3,6 @@
 
 tn__cu_result cuStreamCreateWithPriority(tn__cu_stream *stream, unsigned flags, int priority)
 {
-    (void)priority; /* any is taken: a real driver clamps it */
     fake_context *c;
     tn__cu_result r = fake_enter_context(&c);
     if (r)
@@ -13,6 +12,7 @@ tn__cu_result cuStreamCreateWithPriority(tn__cu_stream *stream, unsigned flags, 
     fake_stream *s = fake_stream_new(c, flags);
     if (!s)
         return fake_leave(TN__CU_OUT_OF_MEMORY);
+    s->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority; /* as a real driver does */
     c->device->count[TN__FAKE_STREAMS]++;
     if (!fake_handle_add(s, FAKE_STREAM)) {
         fake_stream_close(s);
@@ -30,7 +30,7 @@ tn__cu_result cuStreamDestroy_v2(tn__cu_stream stream)
         return r;
     if (!fake_handle_is(stream, FAKE_STREAM))
         return fake_leave(TN__CU_INVALID_HANDLE);
-    r = stream->context->error;
+    r = fake_context_error(stream->context);
     fake_stream_close(stream);
     return fake_leave(r);
 }
@@ -58,5 +58,5 @@ tn__cu_result cuStreamSynchronize(tn__cu_stream stream)
     c = s->context;
     c->device->count[TN__FAKE_SYNCHRONIZATIONS]++;
     fake_synchronize(s);
-    return fake_leave(c->error);
+    return fake_leave(fake_context_error(c));
 }

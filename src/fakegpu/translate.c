@@ -20,7 +20,7 @@ typedef struct span {
 } span;
 
 typedef struct parameter {
-    span type;
+    span type, name;
     bool pointer, constant;
 } parameter;
 
@@ -177,6 +177,7 @@ static bool read_parameter(translator *m, const kernel *k, span text, parameter 
     while (name > text.at && is_name(name[-1]))
         name--;
     p->type = trimmed(text.at, name);
+    p->name = (span){name, (size_t)(end - name)};
     for (const char *c = text.at; c < name; c++)
         if (*c == '*') {
             star = c;
@@ -285,8 +286,9 @@ static void put_thunk(translator *m, const kernel *k)
         fake_text_printf(t, "    %.*s tn_a%d = *(%.*s *)tn_a[%d];\n", SPAN(k->parameter[i].type), i,
                          SPAN(k->parameter[i].type), i);
     if (!k->barrier)
-        fake_text_puts(t, "    const int tn_n = tn_at->size[0];\n"
-                          "    for (int tn_x = 0; tn_x < tn_n; tn_x++) {\n        tn_item.local[0] = tn_x;\n    ");
+        fake_text_puts(
+            t, "    const int tn_n = tn_at->local[0] + tn_at->row;\n"
+               "    for (int tn_x = tn_at->local[0]; tn_x < tn_n; tn_x++) {\n        tn_item.local[0] = tn_x;\n    ");
     fake_text_printf(t, "    %.*s(", SPAN(k->name));
     for (int i = 0; i < k->n_parameters; i++)
         fake_text_printf(t, "%stn_a%d", i ? ", " : "", i);
@@ -304,9 +306,9 @@ static void put_tables(translator *m, const kernel *k)
                              SPAN(k->parameter[i].type), SPAN(k->name));
     fake_text_printf(t, "static const struct tn_argument tn_args_%.*s[] = {", SPAN(k->name));
     for (int i = 0; i < k->n_parameters; i++)
-        fake_text_printf(t, "{sizeof(%.*s), %d, %d}, ", SPAN(k->parameter[i].type), k->parameter[i].pointer,
-                         k->parameter[i].constant);
-    fake_text_printf(t, "{0, 0, 0}};\nstatic const struct tn_local tn_locals_%.*s[] = {", SPAN(k->name));
+        fake_text_printf(t, "{\"%.*s\", sizeof(%.*s), %d, %d}, ", SPAN(k->parameter[i].name),
+                         SPAN(k->parameter[i].type), k->parameter[i].pointer, k->parameter[i].constant);
+    fake_text_printf(t, "{0}};\nstatic const struct tn_local tn_locals_%.*s[] = {", SPAN(k->name));
     for (int i = 0; i < k->n_locals; i++)
         fake_text_printf(t, "{\"%.*s\", tn_at_%.*s_%d, sizeof(%.*s[%.*s])}, ", SPAN(k->local[i][1]), SPAN(k->name), i,
                          SPAN(k->local[i][0]), SPAN(k->local[i][2]));

@@ -1,4 +1,5 @@
-/* Vector clocks. When there is no memory for one, it knows less than it could: a false report is the worst that comes. */
+/* Vector clocks. When there is no memory for one, it knows less than it should, and what is in order would look as if it were
+ * not: from then on nothing is reported. */
 #include "fakegpu/driver.h"
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +8,11 @@ static bool reserve(fake_clock *clock, unsigned n)
 {
     if (n > clock->room) {
         unsigned room = n + n / 2 + 8;
-        uint64_t *at = realloc(clock->at, room * sizeof *at);
-        if (!at)
+        uint64_t *at = fake_analysis_memory(clock->at, room * sizeof *at);
+        if (!at) {
+            fake.blind = true;
             return false;
+        }
         clock->at = at;
         clock->room = room;
     }

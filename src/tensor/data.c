@@ -1,6 +1,7 @@
 /* The functions of tenon/tensor.h and tenon/autograd.h that ask or set one thing. */
 #include "autograd/functions.h"
 #include "backend/backend.h"
+#include "backend/host_touch.h"
 #include "core/alloc.h"
 #include <math.h>
 #include <tenon/autograd.h>
@@ -257,7 +258,7 @@ void tn_tensor_bind(tn_tensor *t, void *object)
 void *tn_data(const tn_tensor *t)
 {
     if (real(t) && t->device.type == TN_DEVICE_CPU)
-        return tn__tensor_data(t);
+        return tn__host_touch(t, false) ? NULL : tn__tensor_data(t);
     tn__enter(TN__NOWHERE);
     if (!real(t)) {
         tn__poisoned("tn_data");
@@ -304,7 +305,7 @@ static const void *one_element(const tn_tensor *t, tn_tensor **host)
         tn__set_no_grad(was);
         return *host ? tn__tensor_data(*host) : NULL;
     }
-    return tn__tensor_data(t);
+    return tn__host_touch(t, false) ? NULL : tn__tensor_data(t);
 }
 
 /* An error here has no place (its caller's macro adds one): that of the operation before would be a lie. What a

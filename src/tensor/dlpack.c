@@ -2,6 +2,7 @@
 #include "autograd/functions.h"
 #include "backend/backend.h"
 #include "backend/gpu/driver.h"
+#include "backend/host_touch.h"
 #include "core/alloc.h"
 #include "op/infer.h"
 #include <tenon/cuda.h>
@@ -92,7 +93,7 @@ static given *give(tn_tensor *t, int64_t stream, tn_dl_tensor *out)
     const tn__backend *b = tn__backend_of(t->device);
     if (!b->dlpack)
         return tn__fail(TN_EDEVICE, "tn_to_dlpack: a tensor on %s has no memory to share", tn_device_text(t->device).s);
-    if (order(t, stream))
+    if (order(t, stream) || tn__host_touch(t, false))
         return NULL;
     given *g = tn__block_get(sizeof *g);
     if (!g) {

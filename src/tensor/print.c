@@ -1,5 +1,6 @@
 /* Printing, to the letter as PyTorch prints (its _tensor_str.py of 2.14 was read for the rules). */
 #include "autograd/functions.h"
+#include "backend/host_touch.h"
 #include "core/alloc.h"
 #include <math.h>
 #include <stdarg.h>
@@ -305,6 +306,8 @@ static bool describe(text *x, const tn_tensor *t)
     if (t->device.type != TN_DEVICE_CPU && t->device.type != TN_DEVICE_META) {
         tn_tensor *there = tn_detach((tn_tensor *)(uintptr_t)t);
         host = tn_cpu(summarize ? edges_of(there, o.edgeitems) : there);
+    } else if (tn__host_touch(t, false)) {
+        host = NULL;
     }
     if (host) {
         puts_(x, "tensor(");

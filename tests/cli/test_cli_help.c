@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static const char *const commands[] = {"train", "eval", "predict", "devices", "doctor"};
+static const char *const commands[] = {"train", "eval", "predict", "devices", "fake", "doctor"};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static void help(void **state)

@@ -45,7 +45,7 @@ static bool open_nvrtc(nvrtc *n)
 #include "abi/nvrtc.def"
     };
     void *slots[TN_COUNT(names)];
-    void *lib = tn__dynlib_open(libraries, NULL);
+    void *lib = tn__dynlib_open(libraries, NULL, NULL);
     if (!lib || !tn__dynlib_symbols(lib, names, slots, TN_COUNT(names)))
         return false;
     memcpy(n, slots, sizeof slots);

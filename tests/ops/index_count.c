@@ -14,6 +14,9 @@ static void run_bincount(void)
     TRUTH(tn_tensor_dtype(tn_bincount(x, .weights = x)) == TN_F64);
     HOLDS(tn_bincount(tn_slice(x, 0, 0, 0, 1), .weights = w, .minlength = 2), TN_SHAPE(2), 0, 0);
     HOLDS(tn_bincount(tn_slice(x, 0, 0, 0, 1)), TN_SHAPE(0), 0);
+    tn_tensor *many = tn_remainder(tn_arange(0, 140003, 1), 7); /* more than a thread takes at once */
+    HOLDS(tn_bincount(many), TN_SHAPE(7), 20001, 20001, 20001, 20000, 20000, 20000, 20000);
+    HOLDS(tn_slice(tn_bincount(many, .minlength = 600), 0, 2, 8, 1), TN_SHAPE(6), 20001, 20000, 20000, 20000, 20000, 0);
     REFUSED(tn_bincount(w), TN_EDTYPE, "not implemented for 'Double'");
     REFUSED(tn_bincount(tn_gt(w, 1)), TN_EDTYPE, "not implemented for 'Bool'");
     REFUSED(tn_bincount(tn_sub(x, 1)), TN_EINVAL, "bincount only supports 1-d non-negative integral inputs.");

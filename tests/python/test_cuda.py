@@ -455,3 +455,19 @@ def test_weights_of_two_devices_are_refused_not_left_out():
     x, often = torch.tensor([[1.0, 2.0, 4.0], [3.0, 1.0, 0.0]]), torch.tensor([1, 2, 3])
     with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
         torch.cov(x, fweights=often, aweights=torch.ones(3, device="cuda"))
+
+
+@on_gpus(1)
+def test_the_host_waits_for_copies_to_pinned_memory():
+    g = torch.arange(4.0, device="cuda")
+    back = g.to("cpu", non_blocking=True)
+    assert back.is_pinned()
+    reads = (back.sum, back.tolist, back.numpy, lambda: memoryview(back), lambda: repr(back), lambda: back[1].item())
+    for read in (*reads, back.__dlpack__, lambda: back.add_(1), lambda: g + back[1]):
+        with pytest.raises(RuntimeError, match="nothing orders the two") as raised:
+            read()
+        assert "copy device to host" in str(raised.value)
+    cuda.current_stream().synchronize()
+    for read in reads:
+        read()
+    assert back.numpy().tolist() == [0, 1, 2, 3] and (g + back[1]).tolist() == [1, 2, 3, 4]

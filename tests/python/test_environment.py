@@ -102,3 +102,33 @@ tenon._C._warn_of_settings()
     done = ran(program, TENON_NUM_THREADS="abc")
     assert (done.returncode, done.stdout) == (0, "raised\n"), done.stderr
     assert len(warned(done)) == 1
+
+
+def test_where_pip_put_nvidias_libraries(tmp_path):
+    """Those of the Python that runs; the user's word goes first."""
+    (tmp_path / "nvidia" / "cu13" / "lib").mkdir(parents=True)
+    program = f"import os, sys; sys.path.append({str(tmp_path)!r}); import tenon; print(os.environ.get('TENON_SITE_PACKAGES'))"
+    found = ran(program).stdout.strip()
+    assert str(tmp_path) in found.split(os.pathsep)
+    assert ran(program, TENON_SITE_PACKAGES="/usr").stdout.strip() == "/usr"
+
+
+def test_warnings_of_the_library():
+    """Of the library itself: Python's UserWarning, once, also of a thread; where warnings are errors, that error."""
+    program = """
+import threading, warnings
+import tenon as torch
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    worker = threading.Thread(target=lambda: torch.ones(3, device="cuda") + 1)
+    worker.start()
+    worker.join()
+    print((torch.ones(3, device="cuda") * 2).sum().item())
+print([(w.category.__name__, str(w.message).split(",")[0]) for w in caught])
+"""
+    done = ran(program, TENON_FAKE_GPUS="1x64MiB", TENON_CACHE_DIR="/proc/nowhere", TENON_FAKE_CC=os.environ.get("TENON_FAKE_CC", ""))
+    said = "compiled GPU kernels cannot be kept in /proc/nowhere (No such file or directory)"
+    assert done.stdout == f"6.0\n[('UserWarning', '{said}')]\n", done.stderr
+    assert done.stderr == ""
+    done = ran("import tenon\ntenon.ones(3, device='cuda') + 1\nfor i in range(9): pass", "-W", "error", TENON_FAKE_GPUS="1x64MiB", TENON_CACHE_DIR="/proc/nowhere")
+    assert done.returncode == 1 and f"UserWarning: {said}" in done.stderr

@@ -23,8 +23,8 @@ try() {
 
 # check LIBRARY INCLUDE-FLAG WHERE
 check() {
-    lines=$(grep -E '^(FN|OPTIONAL)\(' "$source/src/abi/$1.def" | grep -cv tenonFake)
     # older headers lack some: those count that the preprocessor leaves
+    lines=$(try "$1" "$2" -E -P | grep -cE 'const check_\w+\)')
     constants=$(try "$1" "$2" -E -P | grep -cE '_Static_assert\(.* (is not |has another size|lies elsewhere)')
     if ! try "$1" "$2" -fsyntax-only; then
         echo "FAILED: $1 is not what $3 says"
@@ -42,9 +42,12 @@ check() {
     checked=$((checked + 1))
 }
 
-for library in cuda nvrtc cublas nvml; do
-    header=$library.h
-    [ $library != cublas ] || header=cublas_v2.h
+for library in cuda cuda_beside nvrtc nvrtc_beside cublas nvml; do
+    case $library in
+    *_beside) header=${library%_beside}.h ;;
+    cublas) header=cublas_v2.h ;;
+    *) header=$library.h ;;
+    esac
     found=''
     for folder in $folders; do
         if [ -f "$folder/$header" ]; then

@@ -4,6 +4,7 @@
 #include "core/alloc.h"
 #include "core/dtype.h"
 #include "core/dynlib.h"
+#include "core/warning.h"
 #include "core/env.h"
 #include "core/shape.h"
 #include <math.h>
@@ -312,7 +313,41 @@ static void absent_libraries_are_facts(void **state)
 {
     (void)state;
     static const char *const names[] = {"libtenon-no-such-thing.so.7", NULL};
-    assert_null(tn__dynlib_open(names, NULL));
+    static const char *const broken[] = {"libtenon-no-such-thing.so.7", "/etc/passwd", "/etc/group", NULL};
+    tn__dynlib_fault fault = {""};
+    assert_null(tn__dynlib_open(names, NULL, &fault));
+    assert_string_equal(fault.s, "");
+    assert_null(tn__dynlib_open(broken, NULL, &fault)); /* the first that is there */
+    assert_non_null(strstr(fault.s, "/etc/passwd is there, but cannot be loaded: "));
+    assert_int_equal(tn_error_code(), TN_OK);
+}
+
+static char warning[64];
+static int warnings;
+
+static void take_warning(const char *message)
+{
+    snprintf(warning, sizeof warning, "%s", message);
+    warnings++;
+}
+
+static void warnings_come_once(void **state)
+{
+    (void)state;
+    static _Atomic bool said, other, silent;
+    const tn_warning_handler first = tn_set_warning_handler(take_warning);
+    assert_non_null(first);
+    for (int i = 0; i < 3; i++)
+        tn__warn_once(&said, "%d of %s", i, "three");
+    assert_int_equal(warnings, 1);
+    assert_string_equal(warning, "0 of three");
+    tn__warn_once(&other, "another");
+    assert_int_equal(warnings, 2);
+    assert_string_equal(warning, "another");
+    assert_ptr_equal(tn_set_warning_handler(NULL), take_warning);
+    tn__warn_once(&silent, "silence");
+    assert_null(tn_set_warning_handler(first));
+    assert_int_equal(warnings, 2);
     assert_int_equal(tn_error_code(), TN_OK);
 }
 
@@ -448,6 +483,7 @@ int main(void)
         cmocka_unit_test(wrap_dim_texts),
         cmocka_unit_test(byte_sizes_parse),
         cmocka_unit_test(absent_libraries_are_facts),
+        cmocka_unit_test(warnings_come_once),
         cmocka_unit_test(blocks_are_aligned_and_counted),
         cmocka_unit_test(memory_statistics_follow_tensors),
         cmocka_unit_test(too_much_memory_is_an_error),

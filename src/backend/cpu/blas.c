@@ -82,7 +82,7 @@ static void *open_library(const char **opened)
     if (named ? !strcmp(path, "off") : TN_TSAN)
         return NULL;
     *opened = path;
-    return tn__dynlib_open(named ? only : libraries, opened);
+    return tn__dynlib_open(named ? only : libraries, opened, NULL);
 }
 
 /* Why there is no BLAS. */

@@ -8,6 +8,7 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/settings.h"
+#include "core/warning.h"
 #include <stdio.h>
 
 enum { WORKSPACE = 8 << 20, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, ARCH_MISMATCH = 8, NOT_SUPPORTED = 15 };
@@ -222,12 +223,23 @@ static bool fits(const tn__gpu_gemm_call *p, types *t, int ld[3])
            leading(p->m, p->n, p->ldc, &ld[2]);
 }
 
+static TN_COLD tn_status do_without(tn_device device, const char *missing)
+{
+    static _Atomic bool said;
+    atomic_fetch_add_explicit(&tn__gpu_slot(device)->ledger->own_products, 1, memory_order_relaxed);
+    tn__warn_once(&said, "products of matrices on GPUs are Tenon's own, which are slower than cuBLAS's: %s", missing);
+    return TN_EMISSING;
+}
+
 tn_status tn__cuda_gemm(tn_device device, const tn__gpu_gemm_call *p, const char *label)
 {
     types t;
     int ld[3];
-    if (!fits(p, &t, ld) || tn__cuda_library(TN__LIB_CUBLAS))
+    if (!fits(p, &t, ld))
         return TN_EMISSING;
+    const char *missing = tn__cuda_library(TN__LIB_CUBLAS);
+    if (TN_UNLIKELY(missing != NULL))
+        return do_without(device, missing);
     tn__gpu_device *dev = tn__gpu_use(device);
     library *l = dev ? __atomic_load_n((library **)&dev->library, __ATOMIC_ACQUIRE) : NULL;
     if (dev && !l)

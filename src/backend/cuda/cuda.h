@@ -6,6 +6,7 @@
 
 #include "abi/abi.h"
 #include "backend/gpu/device.h"
+#include "core/dynlib.h"
 
 extern const tn__backend tn__cuda_backend;
 extern const tn__gpu_driver tn__cuda_driver; /* driver.c */
@@ -47,6 +48,18 @@ bool tn__cuda_exhausted(tn__cuda_library_id which);
 /* Where it was found; NULL if it is not there. */
 const char *tn__cuda_library_path(tn__cuda_library_id which);
 
+/* ---- search.c: where the toolkit's libraries lie ---- */
+enum { TN__LIBRARY_NAMES = 6 }; /* of one library, with the NULL at their end */
+/* Variables that list folders, in the order in which these are looked through; ends with NULL. */
+extern const char *const tn__cuda_search_variables[];
+/* Folders that NVIDIA's installer puts its own into; tests have others. */
+extern const char *tn__cuda_installed;
+/* Opens the first of the names that is found; those for a newer CUDA than the driver's (12: major version; 0: any will do)
+ * last. NULL where none is, with fault telling of one that is there and does not load. */
+void *tn__cuda_search(const char *const *names, int driver, tn__dynlib_fault *fault);
+/* The one of that name in a folder of 'length' bytes. */
+void *tn__cuda_open_at(const char *folder, size_t length, const char *name, tn__dynlib_fault *fault);
+
 /* ---- find.c: which devices there are, or why there are none ---- */
 int32_t tn__cuda_find(void);
 tn_status tn__cuda_why_none(void);
@@ -71,6 +84,8 @@ static inline tn_status tn__cuda_check(tn__gpu_device *dev, tn__cu_result result
 const char *tn__cuda_text(tn__gpu_result r);
 /* What a fake GPU says about the failed call; "" on real ones. */
 void tn__cuda_report(char *text, size_t size);
+/* Lets fake GPUs name the library's calls in what they report. */
+void tn__cuda_name_calls(void);
 
 /* ---- properties.c, nvml.c: what needs no context ---- */
 typedef struct tn__cuda_uuid_text {

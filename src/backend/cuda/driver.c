@@ -2,6 +2,8 @@
 #include "backend/cuda/cuda.h"
 #include "core/dynlib.h"
 #include "core/error.h"
+#include "core/thread.h"
+#include "core/unload.h"
 #include <tenon/cuda.h>
 
 static tn__gpu_result result(tn__cu_result r)
@@ -321,7 +323,7 @@ static bool peer_enable(const tn__gpu_device *from, const tn__gpu_device *to)
 static tn_status load(tn_device device, const void *binary, size_t size, void **module)
 {
     tn__cu_module m = NULL;
-    (void)size; /* a cubin says itself how long it is */
+    (void)size; /* a cubin says itself how long it is, PTX ends with a NUL */
     tn__gpu_device *dev = tn__gpu_use(device);
     if (!dev)
         return tn_error_code();
@@ -341,14 +343,41 @@ static tn_status function(tn_device device, void *module, const char *name, void
     return e;
 }
 
+/* For fake GPUs, which name calls in what they report. */
+static _Thread_local const char *launching;
+
+static void where(const char **operation, const char **site)
+{
+    const tn__thread *t = tn__tls;
+    *operation = launching;
+    *site = t ? t->site : NULL;
+}
+
+static void forget_where(void)
+{
+    tn__cu.fake_call_sites(NULL);
+}
+
+void tn__cuda_name_calls(void)
+{
+    if (tn__cu.fake_call_sites && tn__cu.fake_call_sites(where) == TN__CU_SUCCESS)
+        tn__at_unload(forget_where);
+}
+
 static tn__gpu_result launch(const tn__gpu_launch *l, void *fn, void *stream)
 {
     void *args[TN__GPU_MAX_ARGS];
     const uint32_t *g = l->groups, *n = l->local;
     for (int32_t i = 0; i < l->n_arg; i++)
         args[i] = (void *)(uintptr_t)l->arg[i].value;
-    return result(tn__cu.launch_kernel(fn, TN_MAX(g[0], 1U), TN_MAX(g[1], 1U), TN_MAX(g[2], 1U), TN_MAX(n[0], 1U),
-                                       TN_MAX(n[1], 1U), TN_MAX(n[2], 1U), 0, stream, args, NULL));
+    if (TN_UNLIKELY(tn__cu.fake_call_sites))
+        launching = l->label;
+    const tn__cu_result r =
+        tn__cu.launch_kernel(fn, TN_MAX(g[0], 1U), TN_MAX(g[1], 1U), TN_MAX(g[2], 1U), TN_MAX(n[0], 1U),
+                             TN_MAX(n[1], 1U), TN_MAX(n[2], 1U), 0, stream, args, NULL);
+    if (TN_UNLIKELY(tn__cu.fake_call_sites))
+        launching = NULL;
+    return result(r);
 }
 
 /* ---- failures ---- */
@@ -414,6 +443,11 @@ static void block_freed(const void *block, size_t bytes)
         tn__cu.fake_block_freed(block, bytes);
 }
 
+static bool simulated(void)
+{
+    return tn__cu.fake_host_access;
+}
+
 static tn__gpu_result host_access(const void *memory, size_t bytes, int write)
 {
     return tn__cu.fake_host_access ? result(tn__cu.fake_host_access(memory, bytes, write)) : TN__GPU_OK;
@@ -477,6 +511,7 @@ const tn__gpu_driver tn__cuda_driver = {
     .forget = tn__cublas_forget,
     .text = tn__cuda_text,
     .is_fatal = is_fatal,
+    .simulated = simulated,
     .report = tn__cuda_report,
     .block_taken = block_taken,
     .block_freed = block_freed,

@@ -57,7 +57,15 @@ tn_status tn__cuda_why_none(void)
 
 /* ---- finding ---- */
 
-static const char faults[] = "TENON_FAKE_GPU_FAULTS";
+/* Fake GPUs read some variables that nobody else reads: what they say of a value is told with it, too. */
+static void note_refusal(const char *why)
+{
+    static const char *const names[] = {"TENON_FAKE_GPU_FAULTS", "TENON_FAKE_GPU_CAPABILITY"};
+    const char *at = strstr(why, " is ");
+    for (size_t i = 0; at && i < TN_COUNT(names); i++)
+        if (!strncmp(why, names[i], strlen(names[i])))
+            tn__variable_refuse(names[i], "it%.*s", (int)strcspn(at, "."), at);
+}
 
 int32_t tn__cuda_find(void)
 {
@@ -71,15 +79,14 @@ int32_t tn__cuda_find(void)
     found.none = found.init == TN__CU_SUCCESS || found.init == TN__CU_NO_DEVICE ? no_device : driver_fails;
     if (found.init != TN__CU_SUCCESS) {
         tn__cuda_report(found.why, sizeof found.why);
-        const char *at = strstr(found.why, " is ");
-        if (at && !strncmp(found.why, faults, strlen(faults))) /* which nobody else reads */
-            tn__variable_refuse(faults, "it%.*s", (int)strcspn(at, "."), at);
+        note_refusal(found.why);
         return 0;
     }
     if (tn__cu.driver_get_version(&found.version) == TN__CU_SUCCESS && found.version < 11080) {
         found.none = driver_too_old;
         return 0;
     }
+    tn__cuda_name_calls();
     return (int32_t)n;
 }
 

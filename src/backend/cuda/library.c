@@ -1,9 +1,8 @@
 /* The four libraries of NVIDIA, opened when first needed, by names from CUDA 13 down to 11.8; or the one that stands in for
  * all of them where TENON_FAKE_GPUS says so.
  *
- * The names are the loader's: a library is found where the system finds libraries; those of the toolkit also in the
- * folders that TENON_CUDA_PATH or CUDA_HOME list (and their lib64 and lib), which go first. What was looked for and not
- * found is kept as a text, for whoever asks for a device that is not there. */
+ * The driver's libraries are found where the system finds libraries, those of the toolkit where search.c says. What was looked
+ * for and not found is kept as a text, for whoever asks for a device that is not there. */
 #include "backend/cuda/cuda.h"
 #include "core/dynlib.h"
 #include "core/env.h"
@@ -43,18 +42,17 @@ static tn__nvrtc_functions nvrtc;
 static tn__cublas_functions cublas;
 static tn__nvml_functions nvml;
 
-enum { NAMES = 6 };
-
 /* One of the four. slots is the struct of functions: as many pointers as there are entries, in their order. */
 typedef struct library {
-    const char *what, *get;   /* for messages: whose it is, how to get it */
-    const char *names[NAMES]; /* ends with NULL */
+    const char *what, *get;               /* for messages: whose it is, how to get it */
+    const char *names[TN__LIBRARY_NAMES]; /* ends with NULL */
     const entry *entries;
     size_t n;
     void *slots;
     bool toolkit; /* comes with the CUDA toolkit, so it may lie in its folder; else with the driver */
     bool there;
     bool exhausted; /* not there, for no file could be opened */
+    bool broken;    /* one is there, but does not load */
     pthread_once_t once;
     char missing[1024]; /* why it is not there */
 } library;
@@ -68,8 +66,8 @@ static library libraries[4] = {
                       .slots = &tn__cu,
                       .once = PTHREAD_ONCE_INIT},
     [TN__LIB_NVRTC] = {.what = "NVRTC, which compiles kernels,",
-                       .get = "it comes with the CUDA toolkit (11.8 to 13), or pip install nvidia-cuda-nvrtc and "
-                              "TENON_CUDA_PATH=<its folder>",
+                       .get = "it comes with the CUDA toolkit (11.8 to 13), or pip install nvidia-cuda-nvrtc; "
+                              "TENON_CUDA_PATH=<its folder> where it is not found",
                        .names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", NULL},
                        .entries = nvrtc_entries,
                        .n = TN_COUNT(nvrtc_entries),
@@ -77,8 +75,8 @@ static library libraries[4] = {
                        .toolkit = true,
                        .once = PTHREAD_ONCE_INIT},
     [TN__LIB_CUBLAS] = {.what = "cuBLAS",
-                        .get = "it comes with the CUDA toolkit (11.8 to 13), or pip install nvidia-cublas and "
-                               "TENON_CUDA_PATH=<its folder>",
+                        .get = "it comes with the CUDA toolkit (11.8 to 13), or pip install nvidia-cublas; "
+                               "TENON_CUDA_PATH=<its folder> where it is not found",
                         .names = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so", NULL},
                         .entries = cublas_entries,
                         .n = TN_COUNT(cublas_entries),
@@ -100,31 +98,7 @@ bool tn__cuda_is_fake(void)
     return fakes && *fakes;
 }
 
-/* ---- where libraries are looked for ---- */
-
-static void *open_at(const char *folder, size_t length, const char *sub, const char *name)
-{
-    char path[PATH_MAX];
-    const char *const names[] = {path, NULL};
-    int n = snprintf(path, sizeof path, "%.*s%s/%s", (int)length, folder, sub, name);
-    return n > 0 && n < (int)sizeof path ? tn__dynlib_open(names, NULL) : NULL;
-}
-
-/* In the folders of a list such as PATH is. */
-static void *open_in(const char *list, const char *const *names)
-{
-    static const char *const subs[] = {"/lib64", "/lib", ""};
-    for (size_t length; *list; list += length + (list[length] == ':')) {
-        length = strcspn(list, ":");
-        for (size_t i = 0; length && i < TN_COUNT(subs); i++)
-            for (const char *const *name = names; *name; name++) {
-                void *lib = open_at(list, length, subs[i], *name);
-                if (lib)
-                    return lib;
-            }
-    }
-    return NULL;
-}
+/* ---- opening ---- */
 
 /* 12 for CUDA 12; 0 if the driver is not there. */
 static int driver_major(void)
@@ -135,35 +109,9 @@ static int driver_major(void)
     return version / 1000;
 }
 
-static bool suits(const char *name, int driver)
+static void *open_real(const library *l, tn__dynlib_fault *fault)
 {
-    const char *version = strstr(name, ".so.");
-    return !driver || (version && strtol(version + strlen(".so."), NULL, 10) <= driver);
-}
-
-/* A driver runs nothing that a toolkit of a later major version makes: names of such ones are tried last. */
-static void order_names(const library *l, const char **out)
-{
-    const int driver = l->toolkit ? driver_major() : 0;
-    for (int suit = 1; suit >= 0; suit--)
-        for (const char *const *name = l->names; *name; name++)
-            if (suits(*name, driver) == suit)
-                *out++ = *name;
-    *out = NULL;
-}
-
-static void *open_real(const library *l)
-{
-    static const char *const variables[] = {"TENON_CUDA_PATH", "CUDA_HOME"};
-    const char *names[NAMES];
-    order_names(l, names);
-    for (size_t i = 0; l->toolkit && i < TN_COUNT(variables); i++) {
-        const char *list = tn__env_text(variables[i]);
-        void *lib = list ? open_in(list, names) : NULL;
-        if (lib)
-            return lib;
-    }
-    return tn__dynlib_open(names, NULL);
+    return l->toolkit ? tn__cuda_search(l->names, driver_major(), fault) : tn__dynlib_open(l->names, NULL, fault);
 }
 
 #ifndef TENON_LIBRARY_FOLDER
@@ -179,18 +127,22 @@ static void *open_fake(char *missing, size_t size)
     const char *given = tn__env_text("TENON_FAKEGPU_LIBRARY");
     const char *const only[] = {given, NULL}, *const bare[] = {fake_name, NULL};
     char here[PATH_MAX] = "";
+    tn__dynlib_fault fault = {""};
     if (given && *given) {
-        void *lib = tn__dynlib_open(only, NULL);
+        void *lib = tn__dynlib_open(only, NULL, &fault);
         if (!lib)
-            snprintf(missing, size, "TENON_FAKE_GPUS is set, but TENON_FAKEGPU_LIBRARY=%s cannot be opened", given);
+            snprintf(missing, size, "TENON_FAKE_GPUS is set, but TENON_FAKEGPU_LIBRARY=%s cannot be opened%s%s", given,
+                     *fault.s ? ": " : "", fault.s);
         return lib;
     }
     for (size_t i = 0; tn__dynlib_folder(here, sizeof here) && i < TN_COUNT(folders); i++) {
-        void *lib = open_at(here, strlen(here), folders[i], fake_name);
+        char folder[PATH_MAX + 32];
+        snprintf(folder, sizeof folder, "%s%s", here, folders[i]);
+        void *lib = tn__cuda_open_at(folder, strlen(folder), fake_name, NULL);
         if (lib)
             return lib;
     }
-    void *lib = tn__dynlib_open(bare, NULL);
+    void *lib = tn__dynlib_open(bare, NULL, NULL);
     if (!lib)
         snprintf(missing, size,
                  "TENON_FAKE_GPUS is set, but %s was not found beside %s, in ../" TENON_LIBRARY_FOLDER
@@ -199,19 +151,29 @@ static void *open_fake(char *missing, size_t size)
     return lib;
 }
 
+/* What was looked for, or what was found and does not load; and how to get it. */
+static void say_missing(library *l, const tn__dynlib_fault *fault)
+{
+    int n = 0;
+    l->broken = *fault->s != '\0';
+    if (l->broken)
+        n = snprintf(l->missing, sizeof l->missing, "%s; no other was found: %s", fault->s, l->get);
+    for (const char *const *name = l->names; !l->broken && *name && n < (int)sizeof l->missing; name++)
+        n += snprintf(l->missing + n, sizeof l->missing - (size_t)n, "%s%s", n ? ", " : "no ", *name);
+    if (!l->broken && n < (int)sizeof l->missing)
+        snprintf(l->missing + n, sizeof l->missing - (size_t)n, " was found: %s", l->get);
+}
+
 static void *open_any(library *l)
 {
-    void *lib = tn__cuda_is_fake() ? open_fake(l->missing, sizeof l->missing) : open_real(l);
-    int n = 0;
+    tn__dynlib_fault fault = {""};
+    const bool fake = tn__cuda_is_fake();
+    void *lib = fake ? open_fake(l->missing, sizeof l->missing) : open_real(l, &fault);
     l->exhausted = !lib && tn__dynlib_exhausted();
     if (l->exhausted)
         snprintf(l->missing, sizeof l->missing, TN__EXHAUSTED);
-    if (l->exhausted || tn__cuda_is_fake())
-        return lib;
-    for (const char *const *name = l->names; !lib && *name && n < (int)sizeof l->missing; name++)
-        n += snprintf(l->missing + n, sizeof l->missing - (size_t)n, "%s%s", n ? ", " : "no ", *name);
-    if (!lib && n < (int)sizeof l->missing)
-        snprintf(l->missing + n, sizeof l->missing - (size_t)n, " was found: %s", l->get);
+    else if (!lib && !fake)
+        say_missing(l, &fault);
     return lib;
 }
 
@@ -275,7 +237,7 @@ static void load_nvrtc(void)
     if (!slash || tn__cuda_is_fake() || nvrtc.version(&major, &minor))
         return;
     snprintf(name, sizeof name, "libnvrtc-builtins.so.%d.%d", major, minor);
-    open_at(path, (size_t)(slash - path), "", name);
+    tn__cuda_open_at(path, (size_t)(slash - path), name, NULL);
 }
 
 const char *tn__cuda_library(tn__cuda_library_id which)
@@ -301,7 +263,10 @@ static bool need(tn__cuda_library_id which)
     const char *missing = tn__cuda_library(which);
     if (missing)
         tn__error(TN_EDEVICE, "%s %s\n  %s", libraries[which].what,
-                  libraries[which].exhausted ? "could not be opened" : "was not found", missing);
+                  libraries[which].exhausted ? "could not be opened"
+                  : libraries[which].broken  ? "could not be loaded"
+                                             : "was not found",
+                  missing);
     return !missing;
 }
 

@@ -49,17 +49,19 @@ static bool stat_compiler(compiler *c)
 /* Where the loader looks, and what the driver runs, decides which library is meant. */
 static tn__cache_key record_key(void)
 {
-    static const char *const variables[] = {"TENON_CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH"};
+    enum { MOST = 8 };
     char driver[16];
+    const char *const loader = tn__env_text("LD_LIBRARY_PATH");
     int version = 0;
-    const char *parts[2 + TN_COUNT(variables)] = {"nvrtc", driver};
+    const char *parts[3 + MOST] = {"nvrtc", driver, loader ? loader : ""};
+    size_t n = 3;
     tn__cu.driver_get_version(&version);
     snprintf(driver, sizeof driver, "%d", version);
-    for (size_t i = 0; i < TN_COUNT(variables); i++) {
-        const char *v = tn__env_text(variables[i]);
-        parts[2 + i] = v ? v : "";
+    for (const char *const *name = tn__cuda_search_variables; *name && n < TN_COUNT(parts); name++) {
+        const char *v = tn__env_text(*name);
+        parts[n++] = v ? v : "";
     }
-    return tn__cache_key_of(parts, TN_COUNT(parts));
+    return tn__cache_key_of(parts, n);
 }
 
 static bool read_record(compiler *c)
@@ -160,23 +162,30 @@ tn_status tn__cuda_target(tn_device device, char *text, size_t size)
 
 /* ---- compiling ---- */
 
-/* The device's own architecture, or the nearest lower one of the same major number that this NVRTC knows: its code runs on
- * the device too. 0 with an error set. */
-static int choose_architecture(const tn__nvrtc_functions *nvrtc, int sm)
+/* What is compiled for: code of an architecture, or PTX, which the driver compiles for a device that this NVRTC is too old
+ * to know. */
+typedef struct aim {
+    int architecture; /* 90; 0 with an error set: there is none */
+    bool ptx;
+} aim;
+
+/* The device's own architecture, or the nearest lower one of the same major number, whose code runs on the device too; where
+ * there is none of these, PTX for the highest that is lower. */
+static aim choose_aim(const tn__nvrtc_functions *nvrtc, int sm)
 {
     int n = 0, known[128], best = 0, major = 0, minor = 0;
     if (!nvrtc->get_num_supported_archs || !nvrtc->get_supported_archs || nvrtc->get_num_supported_archs(&n) || n < 1 ||
         n > (int)TN_COUNT(known) || nvrtc->get_supported_archs(known))
-        return sm;
+        return (aim){sm, false};
     for (int i = 0; i < n; i++)
-        if (known[i] <= sm && known[i] / 10 == sm / 10 && known[i] > best)
+        if (known[i] <= sm && known[i] > best)
             best = known[i];
     nvrtc->version(&major, &minor);
     if (!best)
         tn__error(TN_EDEVICE,
                   "NVRTC %d.%d compiles for sm_%d to sm_%d, not for this GPU's sm_%d: another version of it is needed",
                   major, minor, known[0], known[n - 1], sm);
-    return best;
+    return (aim){best, best / 10 != sm / 10};
 }
 
 static tn_status compile_error(const tn__nvrtc_functions *nvrtc, tn__nvrtc_program program, const char *name,
@@ -192,15 +201,16 @@ static tn_status compile_error(const tn__nvrtc_functions *nvrtc, tn__nvrtc_progr
     return e;
 }
 
-static tn_status take_cubin(const tn__nvrtc_functions *nvrtc, tn__nvrtc_program program, void **binary, size_t *size)
+static tn_status take_binary(const tn__nvrtc_functions *nvrtc, tn__nvrtc_program program, bool ptx, void **binary,
+                             size_t *size)
 {
-    unsigned r = nvrtc->get_cubin_size(program, size);
+    unsigned r = (ptx ? nvrtc->get_ptx_size : nvrtc->get_cubin_size)(program, size);
     if (r || !*size)
         return tn__error(TN_EDEVICE, "NVRTC gave no binary (error %u)", r);
     *binary = tn__block_get(*size);
     if (!*binary)
         return tn__error_memory("compiled kernels", *size);
-    r = nvrtc->get_cubin(program, *binary);
+    r = (ptx ? nvrtc->get_ptx : nvrtc->get_cubin)(program, *binary);
     if (!r)
         return TN_OK;
     tn__block_put(*binary, *size);
@@ -209,22 +219,23 @@ static tn_status take_cubin(const tn__nvrtc_functions *nvrtc, tn__nvrtc_program 
 
 tn_status tn__cuda_compile(tn_device device, const char *text, const char *name, void **binary, size_t *size)
 {
-    int sm;
+    int sm = 0;
     char architecture[40], file[128];
     tn__nvrtc_program program;
     tn__gpu_device *dev = tn__gpu_use(device);
     const tn__nvrtc_functions *nvrtc = dev && !capability(dev, &sm) ? tn__nvrtc() : NULL;
-    if (!nvrtc || !(sm = choose_architecture(nvrtc, sm)))
+    const aim to = nvrtc ? choose_aim(nvrtc, sm) : (aim){0, false};
+    if (!to.architecture)
         return tn_error_code();
     const char *const *common = options[contracts(name)];
     const char *const all[] = {architecture, common[0], common[1], common[2]};
-    snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d", sm);
+    snprintf(architecture, sizeof architecture, "--gpu-architecture=%s_%d", to.ptx ? "compute" : "sm", to.architecture);
     snprintf(file, sizeof file, "%s.cu", name);
     unsigned r = nvrtc->create_program(&program, text, file, 0, NULL, NULL);
     if (r)
         return tn__error(TN_EDEVICE, "nvrtcCreateProgram failed with %u for %s", r, name);
     r = nvrtc->compile_program(program, (int)TN_COUNT(all), all);
-    tn_status e = r ? compile_error(nvrtc, program, name, r) : take_cubin(nvrtc, program, binary, size);
+    tn_status e = r ? compile_error(nvrtc, program, name, r) : take_binary(nvrtc, program, to.ptx, binary, size);
     nvrtc->destroy_program(&program);
     return e;
 }

@@ -147,6 +147,8 @@ typedef struct tn__gpu_driver {
     bool (*is_fatal)(tn__gpu_result result);
 
     /* ---- optional: simulated devices, which know more ---- */
+    /* Are they? Asked once they are found. */
+    bool (*simulated)(void);
     /* Why the last call failed; "" where there is nothing to add. */
     void (*report)(char *text, size_t size);
     /* Sub-allocation: a block was cut out of memory for a tensor, or taken back. */

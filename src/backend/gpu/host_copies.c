@@ -226,4 +226,5 @@ const tn__mover tn__gpu_mover = {
     .download = download,
     .peer = tn__gpu_peer,
     .pinned = tn__gpu_pinned,
+    .touch = tn__gpu_pinned_touch,
 };

@@ -2,6 +2,7 @@
 #include "backend/gpu/kernel_cache.h"
 #include "core/alloc.h"
 #include "core/env.h"
+#include "core/warning.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -75,18 +76,16 @@ static bool folder_name(char *path, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
-/* Makes every missing folder of the path, for the user alone. */
-static void make_folders(char *path)
+/* Makes every missing folder of the path, for the user alone. 0, or the errno of the first that could not be made. */
+static int make_folders(char *path)
 {
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    int why = 0;
+    for (char *slash = strchr(path + 1, '/'); slash && !why; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        if (mkdir(path, 0700) && errno != EEXIST) {
-            *slash = '/';
-            return;
-        }
+        why = mkdir(path, 0700) && errno != EEXIST ? errno : 0;
         *slash = '/';
     }
-    mkdir(path, 0700);
+    return why || !mkdir(path, 0700) || errno == EEXIST ? why : errno;
 }
 
 static bool is_own(int fd, mode_t kind)
@@ -95,19 +94,23 @@ static bool is_own(int fd, mode_t kind)
     return fstat(fd, &s) == 0 && (s.st_mode & S_IFMT) == kind && s.st_uid == geteuid() && !(s.st_mode & 022);
 }
 
-/* -1: no cache. */
+/* -1: no cache; errno says why, 0 where nobody wants one. */
 static int open_folder(bool make)
 {
     char path[PATH_MAX];
+    errno = 0;
     if (!folder_name(path, sizeof path))
         return -1;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 && make && errno == ENOENT) {
-        make_folders(path);
+        const int why = make_folders(path);
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 && why)
+            errno = why;
     }
     if (fd >= 0 && !is_own(fd, S_IFDIR)) {
         close(fd);
+        errno = EPERM;
         return -1;
     }
     return fd;
@@ -223,15 +226,41 @@ static bool write_file(int folder, const char *temporary, const tn__cache_key *k
     return ok;
 }
 
-void tn__cache_store(const tn__cache_key *key, const void *data, size_t size)
+/* Who has set the cache off, or may not have one, knows that. */
+static TN_COLD void warn_of(int why)
+{
+    static _Atomic bool said;
+    char path[PATH_MAX];
+    const char *own = tn__env_text("TENON_CACHE_DIR");
+    if (tn__env_guarded() || (own && !strcmp(own, "off")))
+        return;
+    if (folder_name(path, sizeof path))
+        tn__warn_once(
+            &said,
+            "compiled GPU kernels cannot be kept in %s (%s), so every process compiles them anew: TENON_CACHE_DIR can "
+            "name a folder that is yours alone, or be 'off'",
+            path, why == EPERM ? "it is another user's, or others may write to it" : strerror(why));
+    else
+        tn__warn_once(&said,
+                      "compiled GPU kernels cannot be kept, for there is no home folder, so every process compiles "
+                      "them anew: TENON_CACHE_DIR can name a folder that is yours alone, or be 'off'");
+}
+
+bool tn__cache_store(const tn__cache_key *key, const void *data, size_t size)
 {
     static _Atomic unsigned count;
     file_name name = name_of(key), temporary;
-    int folder = open_folder(true);
-    if (folder < 0)
-        return;
-    snprintf(temporary.s, sizeof temporary.s, "%.40s.%ld.%u", name.s, (long)getpid(), atomic_fetch_add(&count, 1));
-    if (!write_file(folder, temporary.s, key, data, size) || renameat(folder, temporary.s, folder, name.s))
-        unlinkat(folder, temporary.s, 0);
-    close(folder);
+    int folder = open_folder(true), why = errno;
+    bool ok = folder >= 0;
+    if (ok) {
+        snprintf(temporary.s, sizeof temporary.s, "%.40s.%ld.%u", name.s, (long)getpid(), atomic_fetch_add(&count, 1));
+        ok = write_file(folder, temporary.s, key, data, size) && !renameat(folder, temporary.s, folder, name.s);
+        why = errno;
+        if (!ok)
+            unlinkat(folder, temporary.s, 0);
+        close(folder);
+    }
+    if (!ok)
+        warn_of(why);
+    return ok;
 }

@@ -1,15 +1,17 @@
-/* From a launch to its kernel: a table for each device that is read without a lock; behind it the units that are loaded,
- * the cache on disk, and the compiler.
+/* From a launch to its kernel: a table for each device that is read without a lock; behind it the units that are loaded, and
+ * the binaries that these are loaded from (kernel_binary.c).
  *
  * A table is not freed before the library goes, but by growing it leaves its place to one twice as large: a reader may
  * still be in the old one, which stays right. A slot's function is written before its key. */
-#include "backend/gpu/kernel_cache.h"
+#include "backend/gpu/kernel_binary.h"
 #include "backend/gpu/device.h"
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/thread.h"
 #include "op/own.h"
 #include <pthread.h>
 #include <stdio.h>
+#include <tenon/sites.h>
 
 typedef struct slot {
     _Atomic uint64_t key; /* 0: free */
@@ -25,7 +27,8 @@ typedef struct table {
 /* A unit that is loaded, or being made by one thread while others wait for it. */
 typedef struct unit {
     uint64_t key;
-    void *module; /* NULL: being made */
+    void *module;
+    tn__making *making; /* NULL: it is there */
 } unit;
 
 typedef struct kernels {
@@ -37,12 +40,10 @@ typedef struct kernels {
 enum { FIRST_CAP = 1024 };
 
 static struct {
-    pthread_mutex_t lock; /* of everything but reading the tables */
-    pthread_cond_t made;
+    pthread_mutex_t lock;        /* of everything but reading the tables */
     kernels device[TN__GPU_MAX]; /* by number */
-    tn__gpu_counts counts;
     atomic_bool rows_together;
-} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .made = PTHREAD_COND_INITIALIZER};
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static inline const tn__gpu_driver *driver_of(tn_device d)
 {
@@ -163,41 +164,6 @@ static char *text_of(const tn__gpu_unit *u, bool shuffle, size_t *bytes)
     return text;
 }
 
-static tn_status compile(tn_device d, const char *text, const char *name, const tn__cache_key *key, void **module)
-{
-    void *binary;
-    size_t size;
-    const tn__gpu_driver *driver = driver_of(d);
-    tn_status e = driver->compile(d, text, name, &binary, &size);
-    if (e)
-        return e;
-    pthread_mutex_lock(&all.lock);
-    all.counts.compiled++;
-    pthread_mutex_unlock(&all.lock);
-    e = driver->load(d, binary, size, module);
-    if (!e)
-        tn__cache_store(key, binary, size);
-    tn__block_put(binary, size);
-    return e;
-}
-
-/* A file that the driver does not take is as good as none: the unit is compiled again. */
-static bool from_disk(tn_device d, const tn__cache_key *key, void **module)
-{
-    void *binary;
-    size_t size;
-    if (!tn__cache_load(key, &binary, &size))
-        return false;
-    tn_status e = driver_of(d)->load(d, binary, size, module);
-    tn__block_put(binary, size);
-    if (e)
-        tn_error_clear();
-    pthread_mutex_lock(&all.lock);
-    all.counts.from_disk += !e;
-    pthread_mutex_unlock(&all.lock);
-    return !e;
-}
-
 static tn_status make(const tn__gpu_launch *l, const tn__gpu_unit *u, void **module)
 {
     char target[256];
@@ -210,9 +176,8 @@ static tn_status make(const tn__gpu_launch *l, const tn__gpu_unit *u, void **mod
         return tn_error_code();
     const tn__gpu_unit_name name = tn__gpu_unit_str(u);
     const char *const parts[] = {"kernels", target, name.s, text};
-    const tn__cache_key key = tn__cache_key_of(parts, TN_COUNT(parts));
-    if (!from_disk(l->device, &key, module))
-        e = compile(l->device, text, name.s, &key, module);
+    const tn__binary_source source = {l->device, text, name.s, tn__cache_key_of(parts, TN_COUNT(parts))};
+    e = tn__binary_load(&source, module);
     tn__block_put(text, bytes);
     return e;
 }
@@ -227,27 +192,43 @@ static unit *unit_of(kernels *k, uint64_t key)
     return NULL;
 }
 
-/* Under the lock, which is let go while the unit is made. Returns its module. */
+/* Under the lock, which is let go while the unit is made. Returns its module. Where that fails, the error goes to all who
+ * wait, each with the place of its own call. */
 static void *make_unit(const tn__gpu_launch *l, kernels *k, const tn__gpu_unit *home, uint64_t key)
 {
     void *module = NULL;
-    if (!tn__grow(&k->units, sizeof *k->units, &k->cap_units, k->n_units + 1)) {
+    tn__making *making = tn__making_begin();
+    if (!making || !tn__grow(&k->units, sizeof *k->units, &k->cap_units, k->n_units + 1)) {
         tn__error_memory("the list of loaded kernels", sizeof *k->units);
+        if (making)
+            tn__making_put(making);
         return NULL;
     }
-    k->units[k->n_units++] = (unit){key, NULL};
+    k->units[k->n_units++] = (unit){key, NULL, making};
     pthread_mutex_unlock(&all.lock);
     tn_status e = make(l, home, &module);
     pthread_mutex_lock(&all.lock);
     unit *u = unit_of(k, key);
-    if (!u && !e) /* forgotten meanwhile, and the context it was loaded into with it */
+    const bool listed = u && u->making == making;
+    if (!listed && !e) /* forgotten meanwhile, and the context it was loaded into with it */
         e = tn__error(TN_EDEVICE, "%s was reset while kernels were made for it", tn_device_text(l->device).s);
-    if (u && e)
+    if (listed && e)
         *u = k->units[--k->n_units];
-    else if (u)
-        u->module = module;
-    pthread_cond_broadcast(&all.made);
+    else if (listed)
+        *u = (unit){key, module, NULL};
+    tn__making_end(making, e);
     return e ? NULL : module;
+}
+
+/* Under the lock, which is let go meanwhile. The unit's module. */
+static void *module_of(const tn__gpu_launch *l, kernels *k, const tn__gpu_unit *home)
+{
+    const uint64_t key = unit_key(home);
+    const unit *u;
+    while ((u = unit_of(k, key)) && u->making)
+        if (tn__making_wait(u->making, &all.lock))
+            return NULL;
+    return u ? u->module : make_unit(l, k, home, key);
 }
 
 static void *function_of(const tn__gpu_launch *l, kernels *k, const tn__gpu_unit *home, void *module, uint64_t key)
@@ -276,17 +257,19 @@ static TN_COLD void *miss(const tn__gpu_launch *l, uint64_t key)
 {
     kernels *k = kernels_of(l->device);
     const tn__gpu_unit home = home_of(l);
-    const uint64_t ukey = unit_key(&home);
     /* a device that cannot be used is refused before the lock: a forked child may find that one taken for ever */
     if (!tn__gpu_limits_of(l->device))
         return NULL;
+    tn__thread *self = tn__self();
+    const char *site = self->site;
     pthread_mutex_lock(&all.lock);
-    unit *u;
-    while ((u = unit_of(k, ukey)) && !u->module)
-        pthread_cond_wait(&all.made, &all.lock);
-    void *module = u ? u->module : make_unit(l, k, &home, ukey);
+    self->site = NULL; /* an error may become that of other threads, too: without the place of this call */
+    void *module = module_of(l, k, &home);
+    self->site = site;
     void *function = module ? function_of(l, k, &home, module, key) : NULL;
     pthread_mutex_unlock(&all.lock);
+    if (!module && site)
+        tn_error_at(site);
     return function;
 }
 
@@ -312,7 +295,6 @@ void tn__gpu_forget(tn_device device)
     for (uint32_t i = 0; t && i < t->cap; i++)
         atomic_store_explicit(&t->slot[i].function, NULL, memory_order_release);
     k->n_units = 0;
-    pthread_cond_broadcast(&all.made);
     pthread_mutex_unlock(&all.lock);
 }
 
@@ -326,12 +308,5 @@ void tn__gpu_kernels_end(tn_device device)
     tn__block_put(k->units, (size_t)k->cap_units * sizeof *k->units);
     k->units = NULL;
     k->n_units = k->cap_units = 0;
-}
-
-tn__gpu_counts tn__gpu_counts_now(void)
-{
-    pthread_mutex_lock(&all.lock);
-    tn__gpu_counts c = all.counts;
-    pthread_mutex_unlock(&all.lock);
-    return c;
+    tn__binaries_end();
 }

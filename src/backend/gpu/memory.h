@@ -179,6 +179,7 @@ void tn__gpu_pin_used(tn__gpu_pin *b, tn__stream *stream);
 /* Given back: reused once what its users had queued is done. */
 void tn__gpu_pin_put(tn__gpu_pin *b);
 void tn__gpu_pinned_used(tn__storage *s, tn__stream *stream);
+tn_status tn__gpu_pinned_touch(const tn__storage *s, const void *p, size_t bytes, bool write);
 /* The device's context, which locks sheets, is about to go. */
 void tn__gpu_pinned_forget(const tn__gpu_device *device);
 void tn__gpu_pinned_end(void);

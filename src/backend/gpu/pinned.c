@@ -7,6 +7,7 @@
  * own, a reset moves them: their addresses change). It is mapped shared: after a fork() no copy on write can part the
  * pages that the host sees from those that the device reaches. */
 #include "backend/gpu/memory.h"
+#include "backend/host_touch.h"
 #include "core/alloc.h"
 #include "core/env.h"
 #include "core/error.h"
@@ -424,7 +425,23 @@ tn__storage *tn__gpu_pinned(int32_t type, size_t bytes)
     s->data = b->p;
     s->ctx = b;
     s->release = release;
+    if (TN_UNLIKELY(dev->driver->simulated && dev->driver->simulated()))
+        atomic_store_explicit(&tn__pinned_watched, true, memory_order_relaxed);
     return s;
+}
+
+/* A child of a fork() has the memory, and no device that would know. */
+tn_status tn__gpu_pinned_touch(const tn__storage *s, const void *p, size_t bytes, bool write)
+{
+    char report[1024];
+    if (s->release != release || tn__gpu_forked())
+        return TN_OK;
+    const tn__gpu_device *dev = ((const tn__gpu_pin *)s->ctx)->sheet->device;
+    const tn__gpu_result r = dev->driver->host_access(p, bytes, write);
+    if (!r)
+        return TN_OK;
+    tn__gpu_report(dev->driver, report, sizeof report);
+    return tn__gpu_plain_failure(dev, r, write ? "writing pinned memory" : "reading pinned memory", report);
 }
 
 void tn__gpu_pinned_used(tn__storage *s, tn__stream *stream)

@@ -23,6 +23,13 @@ tn__cu_result fake_enqueue(tn__cu_stream stream, const char *what, const fake_ac
     return TN__CU_SUCCESS;
 }
 
+const char *kit_device_memory[2];
+
+bool fake_is_device_memory(const void *host_address)
+{
+    return (const char *)host_address >= kit_device_memory[0] && (const char *)host_address < kit_device_memory[1];
+}
+
 void *fake_host_address(const void *device_pointer)
 {
     return (void *)(uintptr_t)device_pointer;
@@ -45,6 +52,38 @@ void fake_report(const char *format, ...)
     va_start(args, format);
     vsnprintf(report, sizeof report, format, args);
     va_end(args);
+}
+
+enum { HANDLES = 8 };
+static const void *handles[HANDLES];
+
+static size_t place_of(const void *handle)
+{
+    size_t i = 0;
+    while (i < HANDLES && handles[i] != handle)
+        i++;
+    return i;
+}
+
+tn__cu_result fake_library_handle_add(const void *handle)
+{
+    const size_t i = place_of(NULL);
+    assert_in_range(i, 0, HANDLES - 1);
+    handles[i] = handle;
+    return TN__CU_SUCCESS;
+}
+
+tn__cu_result fake_library_handle_check(const void *handle)
+{
+    return handle && place_of(handle) < HANDLES ? TN__CU_SUCCESS : TN__CU_INVALID_HANDLE;
+}
+
+bool fake_library_handle_remove(const void *handle)
+{
+    const bool is_handle = fake_library_handle_check(handle) == TN__CU_SUCCESS;
+    if (is_handle)
+        handles[place_of(handle)] = NULL;
+    return is_handle;
 }
 
 /* The device whose context is current; a test may change it. */
@@ -93,7 +132,7 @@ fake_module *kit_module(const char *text)
     fake_module *m = NULL;
     if (kit_compile(text, NULL, log, sizeof log, &image) != TN__NVRTC_SUCCESS)
         fail_msg("does not compile: %s", log);
-    assert_int_equal(fake_module_load(image, &m), TN__CU_SUCCESS);
+    assert_int_equal(fake_module_load(image, 75, &m), TN__CU_SUCCESS);
     free(image);
     return m;
 }
@@ -110,7 +149,7 @@ void kit_run(const fake_kernel *k, unsigned groups, unsigned local, void **args)
 {
     const unsigned g[3] = {groups, 1, 1}, l[3] = {local, 1, 1};
     kit_clear();
-    fake_kernel_run(k, g, l, args);
+    fake_kernel_run(k, g, l, args, NULL);
 }
 
 double kit_seconds(void)

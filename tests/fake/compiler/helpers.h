@@ -25,6 +25,9 @@ extern _Thread_local int kit_accesses;
 /* The current context: any address. */
 extern _Thread_local tn__cu_context kit_context;
 
+/* From where to where memory is taken for a device's; none at first. */
+extern const char *kit_device_memory[2];
+
 /* Compiles text for sm_90 with these options (up to NULL). Returns nvrtcCompileProgram's result; the log goes to 'log'
  * (of 'size' bytes), the binary to *image (to be freed; NULL if there is none). */
 unsigned kit_compile(const char *text, const char *const *options, char *log, size_t size, void **image);

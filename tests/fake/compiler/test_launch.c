@@ -67,7 +67,7 @@ static void ids_count_in_three_dimensions(void **state)
         int32_t *ps = seen;
         int64_t *pw = where, sum[3] = {0};
         memset(seen, 0, sizeof seen);
-        fake_kernel_run(kit_kernel(m, "ids"), groups, local, (void *[]){&ps, &pw});
+        fake_kernel_run(kit_kernel(m, "ids"), groups, local, (void *[]){&ps, &pw}, NULL);
         for (int i = 0; i < ITEMS; i++) {
             assert_int_equal(seen[i], 1);
             for (int d = 0; d < 3; d++)
@@ -198,7 +198,7 @@ static void large_groups_run(void **state)
         const unsigned groups[3] = {2, 1, 1};
         int32_t o[2048], *po = o;
         kit_clear();
-        fake_kernel_run(kit_kernel(m, "turn"), groups, sizes[i], (void *[]){&po});
+        fake_kernel_run(kit_kernel(m, "turn"), groups, sizes[i], (void *[]){&po}, NULL);
         assert_string_equal(kit_report(), "");
         for (int t = 0; t < 2 * n; t++)
             assert_int_equal(o[t], t % n + 6 * ((t % n + 1) % n));
@@ -341,7 +341,7 @@ static void shuffles_exchange(void **state)
     const unsigned groups[3] = {1, 1, 1}, local[3] = {16, 6, 1};
     uint32_t x[96], z[96], *px = x, *pz = z;
     uint64_t y[96], *py = y;
-    fake_kernel_run(kit_kernel(m, "lanes"), groups, local, (void *[]){&px, &py, &pz});
+    fake_kernel_run(kit_kernel(m, "lanes"), groups, local, (void *[]){&px, &py, &pz}, NULL);
     for (uint32_t t = 0; t < 96; t++) {
         const uint32_t warp = t / 32 * 32;
         assert_int_equal(x[t], warp * 32 + 31 * 32 / 2);

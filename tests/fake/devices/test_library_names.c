@@ -1,4 +1,5 @@
-/* Libraries as they are found on real machines: under NVIDIA's names, of several versions. Copies of the fake library stand
+/* Libraries as they are found on real machines: under NVIDIA's names, of several versions, where pip, conda, NVIDIA's installer
+ * and the system put them. Copies of the fake library stand
  * under these names, so the paths that TENON_FAKE_GPUS leaves out are walked: the loader's names, NVRTC's version kept
  * beside the cache so that NVRTC is opened only to compile. */
 #include "fake/own_process.h"
@@ -70,11 +71,102 @@ static void cannot_compile(void **state)
     (void)state;
     tn_scope *scope = tn_scope_open();
     tn_tensor *x = MADE(tn_cuda(MADE(tn_ones(TN_SHAPE(3))), 0));
-    FAILS(
-        tn_mul(x, 3), TN_EDEVICE,
-        "NVRTC, which compiles kernels, was not found\n"
-        "  no libnvrtc.so.13, libnvrtc.so.12, libnvrtc.so.11.2, libnvrtc.so was found: it comes with the CUDA toolkit");
+    FAILS(tn_mul(x, 3), TN_EDEVICE,
+          "NVRTC, which compiles kernels, could not be loaded\n"
+          "  libnvrtc.so.13 is there, but cannot be loaded: ");
     tn_scope_close(scope);
+    tn_cuda_library l[4];
+    assert_int_equal(tn_cuda_libraries(l, 4), 4);
+    assert_false(l[TN__LIB_NVRTC].found);
+    assert_non_null(strstr(l[TN__LIB_NVRTC].missing, "/libnvrtc.so.13: file too short; no other was found: it comes "));
+    assert_null(strstr(l[TN__LIB_NVML].missing, "cannot be loaded"));
+    assert_non_null(strstr(l[TN__LIB_NVML].missing, "no libnvidia-ml.so.1, libnvidia-ml.so was found: it comes with "));
+}
+
+/* What a library needs is missing: that, not the library itself. */
+static void needs_another(void **state)
+{
+    (void)state;
+    tn_cuda_library l[4];
+    assert_int_equal(tn_cuda_libraries(l, 4), 4);
+    assert_false(l[TN__LIB_CUBLAS].found);
+    assert_non_null(
+        strstr(l[TN__LIB_CUBLAS].missing, "libcublas.so.13 is there, but cannot be loaded: libcublasLt.so.99"));
+}
+
+static char warning[1024];
+static int warnings;
+
+static void take_warning(const char *message)
+{
+    snprintf(warning, sizeof warning, "%s", message);
+    warnings++;
+}
+
+static void multiply(void)
+{
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = MADE(tn_cuda(MADE(tn_reshape(MADE(tn_arange(0, 6, 1, .dtype = TN_F32)), TN_SHAPE(2, 3))), 0));
+    PRINTS(MADE(tn_cpu(MADE(tn_mm(x, MADE(tn_t(x)))))), "tensor([[ 5., 14.],\n        [14., 50.]])");
+    tn_scope_close(scope);
+}
+
+static void own_products(void **state)
+{
+    (void)state;
+    tn_set_warning_handler(take_warning);
+    multiply();
+    multiply();
+    assert_int_equal(tn_transfer_stats(TN_CUDA(0)).own_products, 2);
+    assert_int_equal(warnings, 1);
+    assert_non_null(
+        strstr(warning, "products of matrices on GPUs are Tenon's own, which are slower than cuBLAS's: libcublas"));
+    assert_non_null(strstr(warning, "file too short; no other was found: it comes with the CUDA toolkit"));
+    tn_reset_transfer_stats(TN_CUDA(0));
+    assert_int_equal(tn_transfer_stats(TN_CUDA(0)).own_products, 0);
+}
+
+static void products_of_cublas(void **state)
+{
+    (void)state;
+    tn_set_warning_handler(take_warning);
+    multiply();
+    assert_int_equal(tn_transfer_stats(TN_CUDA(0)).own_products, 0);
+    assert_int_equal(warnings, 0);
+}
+
+static void without_cublas(void **state)
+{
+    (void)state;
+    shell("cp libfake libcuda.so.1 && cp libfake libnvrtc.so.13 && ln -s libcuda.so.1 libcublas.so.%s", "13");
+    alone_run("products_of_cublas", NULL);
+    shell("for v in .13 .12 .11 ''; do rm -f libcublas.so$v; : >libcublas.so$v; done%s", "");
+    alone_run("own_products", NULL);
+    shell("rm libcublas*%s", "");
+}
+
+/* NVRTC lies in this folder, and nowhere else. */
+static void lies_here(const char *place)
+{
+    char path[600];
+    shell("rm -rf cache kit && mkdir -p %s", place);
+    snprintf(path, sizeof path, "%.500s/libnvrtc.so.12", place);
+    shell("cp libfake %s", path);
+    setenv("TENON_TEST_FILE", path, 1);
+    alone_run("compiles_from", NULL);
+}
+
+static const char *folder_at(const char *place)
+{
+    static char path[600];
+    snprintf(path, sizeof path, "%s/%s", getenv("TENON_TEST_FOLDER"), place);
+    return path;
+}
+
+static void compiles_from(void **state)
+{
+    compiles(state);
+    assert_string_equal(tn__cuda_library_path(TN__LIB_NVRTC), folder_at(getenv("TENON_TEST_FILE")));
 }
 
 /* An empty file ends the loader's search for its name, so that what the machine itself has is not found. */
@@ -114,6 +206,57 @@ static void names_of_older_versions(void **state)
     setenv("TENON_CUDA_PATH", path, 1);
     alone_run("compiles", NULL);
     alone_run("compiles_nothing", NULL);
+}
+
+/* Each variable takes each form of a place: a toolkit, what pip installs to, an environment with that in it. */
+static void places(void **state)
+{
+    (void)state;
+    shell("cp libfake libcuda.so.1%s", "");
+    close_names();
+    static const char *const variables[] = {"TENON_CUDA_PATH", "CUDA_HOME", "TENON_SITE_PACKAGES", "VIRTUAL_ENV",
+                                            "CONDA_PREFIX"};
+    static const char *const forms[] = {"/lib64",
+                                        "/lib",
+                                        "",
+                                        "/nvidia/cuda_nvrtc/lib",
+                                        "/nvidia/cu13/lib",
+                                        "/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib"};
+    for (size_t i = 0; i < TN_COUNT(variables) || i < TN_COUNT(forms); i++) {
+        const char *name = variables[i % TN_COUNT(variables)];
+        char place[200];
+        snprintf(place, sizeof place, "kit%s", forms[i % TN_COUNT(forms)]);
+        setenv(name, folder_at("kit"), 1);
+        lies_here(place);
+        unsetenv(name);
+    }
+    lies_here("kit/cuda-12.9/lib64"); /* tests look for what is installed in kit */
+    shell("mkdir -p kit/cuda-9.9/lib64 kit/cuda-12.10/lib%s", "");
+    shell("cp libfake kit/cuda-9.9/lib64/libnvrtc.so.12 && cp libfake kit/cuda-12.10/lib/libnvrtc.so.12%s", "");
+    setenv("TENON_TEST_FILE", "kit/cuda-12.10/lib/libnvrtc.so.12", 1); /* ten is after nine */
+    shell("rm -rf cache%s", "");
+    alone_run("compiles_from", NULL);
+    setenv("CUDA_HOME", "/nowhere", 1);
+    setenv("TENON_CUDA_PATH", folder_at("kit/cuda-9.9"), 1); /* the user's word */
+    setenv("TENON_TEST_FILE", "kit/cuda-9.9/lib64/libnvrtc.so.12", 1);
+    shell("rm -rf cache%s", "");
+    alone_run("compiles_from", NULL);
+    unsetenv("TENON_CUDA_PATH");
+    unsetenv("CUDA_HOME");
+    shell("rm -rf kit%s", "");
+}
+
+/* A library that needs another, which is not there, says so by the loader's words. */
+static void a_library_that_does_not_load(void **state)
+{
+    (void)state;
+    if (system("cc --version >/dev/null 2>&1"))
+        ALONE_SKIP("no cc here");
+    shell("echo 'int x;' >x.c && cc -shared -fPIC x.c -o libcublasLt.so.99 -Wl,-soname,libcublasLt.so.99%s", "");
+    shell("cc -shared -fPIC x.c -o libcublas.so.13 -Wl,--no-as-needed libcublasLt.so.99 && rm libcublasLt.so.99%s", "");
+    shell("for v in .12 .11 ''; do : >libcublas.so$v; done%s", "");
+    alone_run("needs_another", NULL);
+    shell("rm libcublas*%s", "");
 }
 
 static tn__cu_result driver_12(int *version)
@@ -169,13 +312,21 @@ static int run(int argc, char **argv)
     static const alone tests[] = {
         ALONE(the_compiler_is_opened_to_compile_alone, NULL),
         ALONE(names_of_older_versions, NULL),
+        ALONE(places, NULL),
+        ALONE(a_library_that_does_not_load, NULL),
+        ALONE(without_cublas, NULL),
         ALONE(an_older_driver_takes_its_own_toolkit, NULL),
         ALONE(a_library_without_the_functions, NULL),
     };
     static const alone parts[] = {
-        ALONE(compiles, NULL),       ALONE(compiles_nothing, NULL), ALONE(asks_the_compiler, NULL),
-        ALONE(cannot_compile, NULL), ALONE(no_functions, NULL),     ALONE(older_driver, NULL),
+        ALONE(compiles, NULL),       ALONE(compiles_nothing, NULL),   ALONE(asks_the_compiler, NULL),
+        ALONE(cannot_compile, NULL), ALONE(no_functions, NULL),       ALONE(older_driver, NULL),
+        ALONE(own_products, NULL),   ALONE(products_of_cublas, NULL), ALONE(needs_another, NULL),
+        ALONE(compiles_from, NULL),
     };
+    static char installed[600];
+    snprintf(installed, sizeof installed, "%s/kit", getenv("TENON_TEST_FOLDER"));
+    tn__cuda_installed = installed; /* not what this machine has */
     int status = alone_main(tests, TN_COUNT(tests), argc, argv);
     return status == 2 && argc > 1 ? alone_main(parts, TN_COUNT(parts), argc, argv) : status;
 }
@@ -191,7 +342,8 @@ static int prepare(void)
     setenv("LD_LIBRARY_PATH", folder, 1);
     snprintf(path, sizeof path, "%s/cache", folder);
     setenv("TENON_CACHE_DIR", path, 1);
-    const char *const none[] = {"TENON_FAKE_GPUS", "TENON_CUDA_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES"};
+    const char *const none[] = {"TENON_FAKE_GPUS", "TENON_CUDA_PATH",      "CUDA_HOME",   "TENON_SITE_PACKAGES",
+                                "VIRTUAL_ENV",     "CUDA_VISIBLE_DEVICES", "CONDA_PREFIX"};
     for (size_t i = 0; i < TN_COUNT(none); i++)
         unsetenv(none[i]);
     snprintf(path, sizeof path, "cp \"%s\" %s/libfake",

@@ -1,5 +1,6 @@
 /* Streams and events on fake GPUs, whose driver reports every access that no wait orders. */
 #include "fake/own_process_gpu.h"
+#include "backend/cuda/cuda.h"
 #include <pthread.h>
 
 enum { BYTES = 1 << 20 };
@@ -95,6 +96,35 @@ static void a_missing_wait_is_found(void **state)
     tn_error_clear();
     tn_stream_release(a);
     tn_stream_release(b);
+}
+
+/* Both calls are named, with their places; where it is only warned of, the program goes on. */
+static void both_calls_are_named(void **state)
+{
+    (void)state;
+    char first[128], second[128];
+    tn_scope *scope = tn_scope_open();
+    tn_stream *a = tn_cuda_stream_new(TN_CUDA(0), 0), *b = tn_cuda_stream_new(TN_CUDA(0), 0);
+    OK(tn_cuda_set_stream(a));
+    tn_tensor *x = tn_zeros(TN_SHAPE(4), .device = TN_CUDA(0)), *y = tn_add(x, 1);
+    snprintf(first, sizeof first, "(add at %s:%d)", __FILE__, __LINE__ - 1);
+    OK(tn_cuda_set_stream(b));
+    const tn_tensor *z = tn_mul(y, 2);
+    snprintf(second, sizeof second, "(mul at %s:%d)", __FILE__, __LINE__ - 1);
+    uint64_t n[16];
+    OK((tn_status)tn__cu.fake_counters(-1, n));
+    const bool warns = !strcmp(getenv("TENON_FAKE_GPU_ORDER"), "warn");
+    assert_int_equal(n[TN__FAKE_WARNINGS], warns);
+    assert_true(warns ? z != NULL : !z);
+    if (!warns) {
+        assert_non_null(strstr(tn_error_message(), first));
+        assert_non_null(strstr(tn_error_message(), second));
+        tn_error_clear();
+    }
+    tn_stream_release(a);
+    tn_stream_release(b);
+    tn_scope_close(scope);
+    SILENT();
 }
 
 #ifdef TENON_TEST_WAITS
@@ -510,6 +540,8 @@ int main(int argc, char **argv)
         ALONE(a_stream_waits_for_another, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(events_order_too, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(a_missing_wait_is_found, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(both_calls_are_named, "TENON_FAKE_GPUS=1x64MiB", "TENON_FAKE_GPU_ORDER=1"),
+        {"warned", both_calls_are_named, false, {"TENON_FAKE_GPUS=1x64MiB", "TENON_FAKE_GPU_ORDER=warn"}},
 #ifdef TENON_TEST_WAITS
         ALONE(without_the_record, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(without_the_wait, "TENON_FAKE_GPUS=1x64MiB"),

@@ -155,6 +155,12 @@ void kit_start(void)
     }
 }
 
+tn__cu_result kit_load(void)
+{
+    tn__cu_module module;
+    return cu.module_load_data(&module, image);
+}
+
 tn__cu_stream kit_stream(void)
 {
     tn__cu_stream stream;

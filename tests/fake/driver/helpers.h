@@ -48,6 +48,7 @@ extern tn__cu_context kit_context[KIT_DEVICES];
 void kit_start(void);
 void kit_use(int device);
 
+tn__cu_result kit_load(void);   /* the kernels once more, as a module that is left */
 tn__cu_stream kit_stream(void); /* NON_BLOCKING */
 tn__cu_event kit_event(void);
 tn__cu_ptr kit_memory(size_t bytes);

@@ -456,6 +456,13 @@ static void management(void)
     CU(kit_spin(memory, 1, 1024, NULL));
     CU(cu.ctx_synchronize());
     CHECK(!nvml.device_get_utilization(d, &u) && u.gpu > 0 && u.gpu <= 100);
+    int32_t *gate = kit_hold(NULL);
+    do /* a kernel that runs all the time is all of it, long before it is done */
+        CHECK(!nvml.device_get_utilization(d, &u) && u.gpu > 0);
+    while (u.gpu < 100);
+    kit_go(gate);
+    CU(cu.ctx_synchronize());
+    CHECK(!nvml.device_get_utilization(d, &u) && !nvml.device_get_utilization(d, &u) && u.gpu == 0);
     CHECK(!nvml.device_get_temperature(d, TN__NVML_TEMPERATURE_GPU, &v) && v > 0 && v < 100);
     CHECK(!nvml.device_get_power_usage(d, &v) && !nvml.device_get_power_limit(d, &n) && v < n);
     CHECK(nvml.device_get_fan_speed(d, &v) == TN__NVML_NOT_SUPPORTED);

@@ -1,6 +1,8 @@
 /* Fake GPUs: faults that are ordered: TENON_FAKE_GPU_FAULTS and tenonFakeSetFaults. */
 #include "fake/driver/helpers.h"
 #include <locale.h>
+#include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -83,6 +85,116 @@ static void device_is_lost(void)
     kit_expect(p, 2, 1024);
 }
 
+/* ---- each thread hears of its own failure, and of the context that it used ---- */
+
+static pthread_barrier_t meeting;
+
+static void *fails_on(void *arg)
+{
+    static const char *const death[] = {"kernel 'fill' on stream", "device 1 was lost at kernel 'fill'"};
+    const int device = *(const int *)arg;
+    char wrong[64];
+    kit_use(device);
+    const tn__cu_ptr p = kit_memory(4096);
+    tn__cu_stream s = kit_stream(), t = kit_stream();
+    for (int i = 0; i < 50; i++) { /* in the call itself */
+        snprintf(wrong, sizeof wrong, "past the end of the 4096 bytes at %p", (void *)(uintptr_t)p);
+        CU(cu.memset_d8_async(p, 0, 4096, s));
+        GIVES(TN__CU_INVALID_VALUE, cu.memset_d8_async(p + 4, 0, 4096, s));
+        pthread_barrier_wait(&meeting);
+        REPORTS(wrong);
+        CU(cu.stream_synchronize(s));
+        CU(kit_fill(p, 1, 1024, s));
+        GIVES(TN__CU_ILLEGAL_STATE, kit_fill(p, 1, 1024, t));
+        snprintf(wrong, sizeof wrong, "of device %d: nothing orders", device);
+        pthread_barrier_wait(&meeting);
+        REPORTS("nothing orders the two");
+        CU(cu.stream_synchronize(s));
+    }
+    pthread_barrier_wait(&meeting);
+    if (device == 0)
+        CU(cu.fake_set_faults("launch:0,lost:1"));
+    pthread_barrier_wait(&meeting);
+    CU(kit_fill(p, 1, 1024, s)); /* behind its back */
+    const tn__cu_result died = device ? TN__CU_ECC_UNCORRECTABLE : TN__CU_ILLEGAL_ADDRESS;
+    GIVES(died, cu.stream_synchronize(s));
+    pthread_barrier_wait(&meeting);
+    REPORTS(death[device]);
+    kit_use(!device); /* contexts keep theirs, for whoever asks */
+    GIVES(device ? TN__CU_ILLEGAL_ADDRESS : TN__CU_ECC_UNCORRECTABLE, cu.ctx_synchronize());
+    REPORTS(death[!device]);
+    GIVES(TN__CU_INVALID_HANDLE, cu.event_destroy(NULL));
+    char report[64] = "?";
+    CU(cu.fake_report(report, sizeof report));
+    CHECK(!*report); /* a failure without a text does not get an earlier one's */
+    return NULL;
+}
+
+static void reports_stay_apart(void)
+{
+    kit_start();
+    pthread_t thread[2];
+    int device[2] = {0, 1};
+    CHECK(!pthread_barrier_init(&meeting, NULL, 2));
+    for (int i = 0; i < 2; i++)
+        CHECK(!pthread_create(&thread[i], NULL, fails_on, &device[i]));
+    for (int i = 0; i < 2; i++)
+        CHECK(!pthread_join(thread[i], NULL));
+    GIVES(TN__CU_ILLEGAL_ADDRESS, cu.ctx_synchronize()); /* and this one has not heard it yet */
+    REPORTS("kernel 'fill' on stream");
+}
+
+/* ---- what is made while its context is reset is of neither context ---- */
+
+static _Atomic bool stop;
+static _Atomic int ready;
+
+static void *makes_things(void *arg)
+{
+    (void)arg;
+    kit_use(0);
+    ready++;
+    while (!stop) {
+        tn__cu_ptr p;
+        void *host;
+        const tn__cu_result r[] = {cu.mem_alloc(&p, 3 << 20), cu.mem_host_alloc(&host, 1 << 16, 0), kit_load()};
+        for (int i = 0; i < 3; i++)
+            CHECK(r[i] == TN__CU_SUCCESS || r[i] == TN__CU_CONTEXT_IS_DESTROYED);
+        if (!r[0])
+            cu.mem_free(p); /* gone already, maybe */
+    }
+    return NULL;
+}
+
+static void resets_leave_nothing(void)
+{
+    kit_start();
+    size_t before, after, total;
+    tn__cu_context c;
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread[2];
+        stop = false;
+        ready = 0;
+        CU(cu.primary_ctx_reset(0));
+        CU(cu.primary_ctx_retain(&c, 0));
+        kit_use(0);
+        CU(cu.mem_get_info(i ? &after : &before, &total));
+        CHECK(!i || after == before);
+        for (int k = 0; k < 2; k++)
+            CHECK(!pthread_create(&thread[k], NULL, makes_things, NULL));
+        while (ready < 2 || kit_count(0, TN__FAKE_ALLOCATIONS) < (uint64_t)(3 * i))
+            sched_yield();
+        CU(cu.primary_ctx_reset(0));
+        stop = true;
+        for (int k = 0; k < 2; k++)
+            CHECK(!pthread_join(thread[k], NULL));
+        CHECK(!kit_count(0, TN__FAKE_LIVE) && !kit_count(-1, TN__FAKE_LIVE) && !kit_count(0, TN__FAKE_MODULES));
+    }
+    CU(cu.primary_ctx_retain(&c, 0));
+    const tn__cu_ptr p = kit_memory(3 << 20);
+    kit_expect(p, NAN, 3 << 18);
+}
+
 /* fatal: the device that failed makes no context again; others do. */
 static void device_is_ruined(void)
 {
@@ -110,6 +222,8 @@ static void registrations(void)
 static void devices_fail(void **state)
 {
     (void)state;
+    IN_CHILD(resets_leave_nothing, "TENON_FAKE_GPUS=1");
+    IN_CHILD(reports_stay_apart, "TENON_FAKE_GPUS=2");
     IN_CHILD(device_is_ruined, "TENON_FAKE_GPUS=2", "TENON_FAKE_GPU_FAULTS=launch@1,fatal:0");
     IN_CHILD(registrations, "TENON_FAKE_GPUS=1", "TENON_FAKE_GPU_FAULTS=register@1");
     IN_CHILD(launch_fails, "TENON_FAKE_GPUS=1", "TENON_FAKE_GPU_FAULTS=nocubin@2");

@@ -2,6 +2,7 @@
  * device whose kernel is wrong. */
 #include "fake/driver/helpers.h"
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #define FN(name, symbol, older, parameters)       unsigned(*name) parameters;
@@ -42,7 +43,38 @@ static const char text[] = "KERNEL_B(sums)(GLOBAL const f32 *x, GLOBAL f32 *o)\n
                            "    o[0] = s[0];\n"
                            "}\n";
 
-static bool compile(void)
+/* What TinyCC does not take. */
+static const char deadly[] = "DEVICE i32 deep(i32 n)\n"
+                             "{\n"
+                             "    volatile i32 a[64];\n"
+                             "    a[n & 63] = n;\n"
+                             "    return n ? deep(n - 1) + a[n & 63] : 0;\n"
+                             "}\n"
+                             "typedef f32 four __attribute__((vector_size(16)));\n"
+                             "#define DIES \\\n"
+                             "    if (how == 1) \\\n"
+                             "        o[0] = *(volatile f32 *)0; \\\n"
+                             "    if (how == 2) \\\n"
+                             "        o[0] = (f32)deep(100000000); \\\n"
+                             "    if (how == 3) \\\n"
+                             "        *(volatile four *)(o + 1) = (four){1, 1, 1, 1}; \\\n"
+                             "    if (how == 4) \\\n"
+                             "        o[0] = (f32)(7 / (how - 4)); \\\n"
+                             "    if (how == 5) \\\n"
+                             "        __builtin_trap();\n"
+                             "KERNEL(dies)(GLOBAL f32 *o, i32 how) { DIES o[0] = 5; }\n"
+                             "KERNEL_B(dies_later)(GLOBAL f32 *o, i32 how)\n"
+                             "{\n"
+                             "    BARRIER();\n"
+                             "    if (LOCAL_ID(0) == 40) {\n"
+                             "        DIES\n"
+                             "        o[0] = 5;\n"
+                             "    }\n"
+                             "    BARRIER();\n"
+                             "}\n"
+                             "KERNEL(reads)(GLOBAL f32 *o, GLOBAL const f32 *x, i32 at) { o[GROUP_ID(0)] = x[at]; }\n";
+
+static bool compile(const char *units)
 {
     void *library = dlopen(TENON_FAKEGPU, RTLD_NOW | RTLD_LOCAL);
     const char *options[] = {"--gpu-architecture=sm_90"};
@@ -54,7 +86,7 @@ static bool compile(void)
 #define FN(name, symbol, older, parameters) *(void **)&blas.name = dlsym(library, #symbol);
 #define OPTIONAL                            FN
 #include "abi/cublas.def"
-    if (nvrtc.create_program(&p, text, "kernels", 0, NULL, NULL) || nvrtc.compile_program(p, 1, options) ||
+    if (nvrtc.create_program(&p, units, "kernels", 0, NULL, NULL) || nvrtc.compile_program(p, 1, options) ||
         nvrtc.get_cubin_size(p, &size) || !(image = malloc(size)))
         return false;
     const bool ok = nvrtc.get_cubin(p, image) == 0;
@@ -131,6 +163,34 @@ static void products_run_on_streams(void)
 
 /* ---- what does not ---- */
 
+/* A handle ends with its context: one that outlives it is an error, and so is one that was destroyed. */
+static void handles_end_with_their_context(void)
+{
+    kit_start();
+    tn__cublas_handle gone, stale, h;
+    const float one = 1;
+    float *x;
+    GIVES(0, blas.create(&gone));
+    GIVES(0, blas.destroy(gone));
+    GIVES(1, blas.set_stream(gone, NULL));
+    GIVES(1, blas.destroy(gone));
+    GIVES(0, blas.create(&stale));
+    CU(cu.primary_ctx_reset(0));
+    GIVES(1, blas.create(&h)); /* there is no context */
+    kit_start();
+    x = (float *)(uintptr_t)kit_memory(64);
+    GIVES(1, blas.set_stream(stale, NULL));
+    REPORTS("after the context of device 0 that it was made in was destroyed");
+    GIVES(1, blas.set_math_mode(stale, TN__CUBLAS_DEFAULT_MATH));
+    GIVES(1, blas.gemm_ex(stale, 0, 0, 1, 1, 1, &one, x, TN__CUBLAS_R_32F, 1, x, TN__CUBLAS_R_32F, 1, &one, x + 4,
+                          TN__CUBLAS_R_32F, 1, TN__CUBLAS_COMPUTE_32F, TN__CUBLAS_GEMM_DEFAULT));
+    CHECK(kit_count(0, TN__FAKE_LAUNCHES) == 0);
+    GIVES(0, blas.create(&h)); /* of the new context */
+    GIVES(0, blas.set_math_mode(h, TN__CUBLAS_DEFAULT_MATH));
+    GIVES(0, blas.destroy(stale)); /* nothing but its own memory is left */
+    GIVES(0, blas.destroy(h));
+}
+
 static void divergence_kills_the_device(void)
 {
     kit_start();
@@ -146,6 +206,80 @@ static void divergence_kills_the_device(void)
     CU(kit_fill(o, 3, 1, NULL));
     kit_expect(o, 3, 1);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* there signals are the sanitizer's */
+static volatile sig_atomic_t passed_on;
+
+static void on_signal(int number)
+{
+    passed_on = number;
+    signal(number, SIG_DFL);
+}
+
+/* For kernels that the default compiler makes, by what the environment says now. */
+static void start_deadly(void)
+{
+    CU(cu.init(0));
+    CU(cu.primary_ctx_retain(&kit_context[0], 0));
+    kit_use(0);
+    CHECK(compile(deadly));
+}
+
+/* A kernel that dies fails its device, and nothing else. */
+static void dying_kernels_fail_their_device(void)
+{
+    static const struct {
+        int how;
+        tn__cu_result error;
+        const char *what;
+    } all[] = {
+        {1, TN__CU_ILLEGAL_ADDRESS, "touches an address that has no memory: address (nil), group ("},
+        {2, TN__CU_LAUNCH_FAILED, "has used up its stack: address"},
+        {4, TN__CU_LAUNCH_FAILED, "divides by 0"},
+        {5, TN__CU_ILLEGAL_INSTRUCTION, "reaches an illegal instruction"},
+#if defined(__x86_64__)
+        {3, TN__CU_MISALIGNED_ADDRESS, "reads or writes more than its address is a multiple of"},
+#endif
+    };
+    signal(SIGSEGV, on_signal);
+    start_deadly();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int barrier = 0; barrier < 2; barrier++) {
+            const char *name = barrier ? "dies_later" : "dies";
+            int32_t how = all[i].how, none = 0;
+            tn__cu_ptr o = kit_memory(64);
+            CU(launch(function(name), 3, 64, NULL, (void *[]){&o, &none}));
+            kit_expect(o, 5, 1);
+            CU(launch(function(name), 3, 64, NULL, (void *[]){&o, &how}));
+            GIVES(all[i].error, cu.ctx_synchronize());
+            char want[200];
+            snprintf(want, sizeof want, "kernel '%s' %s", name, all[i].what);
+            REPORTS(want);
+            CU(cu.primary_ctx_reset(0));
+            CU(cu.primary_ctx_retain(&kit_context[0], 0));
+            kit_use(0);
+        }
+    raise(SIGSEGV); /* nobody's kernel */
+    CHECK(passed_on == SIGSEGV);
+}
+
+/* TENON_FAKE_GPU_RACES: what the allocator cut out of a block ends where the tensor ends, to the byte. */
+static void tensors_end_to_the_byte(void)
+{
+    start_deadly();
+    const tn__cu_ptr block = kit_memory(4096);
+    tn__cu_ptr o = kit_memory(64), x = block + 512;
+    int32_t at = 24;
+    CU(cu.fake_block_taken((void *)(uintptr_t)x, 100));
+    CU(launch(function("reads"), 2, 1, NULL, (void *[]){&o, &x, &at}));
+    CU(cu.ctx_synchronize());
+    at = 25;
+    CU(launch(function("reads"), 2, 1, NULL, (void *[]){&o, &x, &at}));
+    GIVES(TN__CU_ILLEGAL_ADDRESS, cu.ctx_synchronize());
+    REPORTS("kernel 'reads': work item (0, 0, 0) of group (0, 0, 0) reads 4 bytes at byte 100 of argument 'x', which "
+            "has 100");
+}
+#endif
 
 static void limits_hold_at_launch(void)
 {
@@ -174,14 +308,19 @@ static void kernels_run(void **state)
 static void wrong_kernels_are_found(void **state)
 {
     (void)state;
+    IN_CHILD(handles_end_with_their_context, "TENON_FAKE_GPUS=1");
     IN_CHILD(divergence_kills_the_device, "TENON_FAKE_GPUS=2");
     IN_CHILD(limits_hold_at_launch, "TENON_FAKE_GPUS=1");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    IN_CHILD(dying_kernels_fail_their_device, "TENON_FAKE_GPUS=1", "TENON_FAKE_CC=");
+    IN_CHILD(tensors_end_to_the_byte, "TENON_FAKE_GPUS=1", "TENON_FAKE_CC=", "TENON_FAKE_GPU_RACES=1");
+#endif
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_run), cmocka_unit_test(wrong_kernels_are_found)};
-    if (kit_open(true) || !compile())
+    if (kit_open(true) || !compile(text))
         return 1;
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(image);

@@ -104,15 +104,22 @@ static void late_writer(void)
 static void the_host_orders(void)
 {
     start();
-    for (int way = 0; way < 5; way++) {
+    tn__cu_event timed;
+    CU(cu.event_create(&timed, 0));
+    for (int way = 0; way < 6; way++) {
         CU(kit_fill(p, 1, N, s));
         CU(cu.event_record(e, s));
+        CU(cu.event_record(timed, s));
         OUT_OF_ORDER(kit_fill(p, 1, N, t), "nothing orders the two");
         float one;
         switch (way) {
         case 0: CU(cu.stream_synchronize(s)); break;
         case 1: CU(cu.event_synchronize(e)); break;
         case 2: CU(cu.ctx_synchronize()); break;
+        case 5: /* how long it took is known once it is over */
+            while (cu.event_elapsed_time(&one, timed, timed))
+                sched_yield();
+            break;
         case 3:
             while (cu.event_query(e))
                 sched_yield();
@@ -280,8 +287,14 @@ static void blocks(void **state)
 static void freeing(void)
 {
     start();
+    float *host = kit_pinned(BYTES);
     CU(kit_fill(p, 1, N, s));
-    CU(cu.mem_free(p)); /* waits for the device */
+    CU(cu.memcpy_dtoh_async(host, q, BYTES, t));
+    CU(cu.mem_free(p));                                                   /* waits for what the device does with it */
+    OUT_OF_ORDER(cu.fake_host_access(host, 4, 0), "copy device to host"); /* whatever else it waited for: no promise */
+    OUT_OF_ORDER(kit_fill(q, 1, N, s), "nothing orders the two");
+    CU(cu.stream_synchronize(t));
+    CU(cu.fake_host_access(host, 4, 0));
     kit_use(1);
     CU(cu.ctx_enable_peer_access(kit_context[0], 0));
     tn__cu_ptr mine = kit_memory(BYTES);
@@ -290,12 +303,24 @@ static void freeing(void)
     CU(cu.stream_synchronize(NULL));
     CU(cu.mem_free(q));
     kit_use(0);
-    float *host = kit_pinned(BYTES);
+    host = kit_pinned(BYTES);
     q = kit_memory(BYTES);
     CU(cu.memcpy_htod_async(q, host, BYTES, s));
     OUT_OF_ORDER(cu.mem_free_host(host), "the host frees 4096 bytes");
     CU(cu.stream_synchronize(s));
     CU(cu.mem_free_host(host));
+}
+
+/* A variable that helps to find a fault must not hide another. */
+static void blocking_orders_nothing(void)
+{
+    start();
+    CU(kit_fill(p, 1, N, s));
+    CU(cu.stream_query(s)); /* it is over */
+    CU(kit_fill(p, 1, N, s));
+    OUT_OF_ORDER(kit_fill(p, 1, N, t), "nothing orders the two");
+    CU(cu.stream_synchronize(s));
+    CU(kit_fill(p, 1, N, t));
 }
 
 /* ---- pinned memory ---- */
@@ -343,6 +368,7 @@ static void host_memory(void **state)
 {
     (void)state;
     IN_CHILD(freeing, "TENON_FAKE_GPUS=2");
+    IN_CHILD(blocking_orders_nothing, "TENON_FAKE_GPUS=1", "CUDA_LAUNCH_BLOCKING=1");
     IN_CHILD(pinned, "TENON_FAKE_GPUS=1");
 }
 
@@ -397,9 +423,42 @@ static void the_dead_use_nothing(void)
     CU(cu.mem_host_unregister(other));
 }
 
+/* What the death of one device tells is about its own work: what it waited for on another one may go on. */
+static void the_dead_say_nothing_of_others(void)
+{
+    start();
+    tn__cu_ptr gone = kit_memory(512);
+    CU(cu.mem_free(gone));
+    kit_use(1);
+    float *host = kit_pinned(BYTES), *own = kit_pinned(BYTES);
+    tn__cu_stream u = kit_stream();
+    tn__cu_event f = kit_event();
+    tn__cu_ptr mine = kit_memory(BYTES);
+    int32_t *gate = kit_hold(u);
+    CU(cu.memcpy_dtoh_async(host, mine, BYTES, u));
+    CU(cu.event_record(f, u));
+    kit_use(0);
+    CU(cu.memcpy_dtoh_async(own, p, BYTES, s));
+    CU(cu.stream_wait_event(s, f, 0));
+    CU(kit_fill(p, 1, N, s));
+    CU(kit_fill(gone, 1, 1, t));
+    GIVES(TN__CU_ILLEGAL_ADDRESS, cu.stream_synchronize(t));
+    CU(cu.fake_host_access(own, BYTES, 1)); /* its own copy is over, done or not */
+    OUT_OF_ORDER(cu.fake_host_access(host, BYTES, 1), "of device 1 writes");
+    kit_go(gate);
+    GIVES(TN__CU_ILLEGAL_ADDRESS, cu.stream_synchronize(s)); /* failed: the host has waited for nothing */
+    OUT_OF_ORDER(cu.fake_host_access(host, BYTES, 1), "of device 1 writes");
+    CU(cu.primary_ctx_reset(0));
+    OUT_OF_ORDER(cu.fake_host_access(host, BYTES, 1), "of device 1 writes");
+    kit_use(1);
+    CU(cu.stream_synchronize(u));
+    CU(cu.fake_host_access(host, BYTES, 1));
+}
+
 static void devices(void **state)
 {
     (void)state;
+    IN_CHILD(the_dead_say_nothing_of_others, "TENON_FAKE_GPUS=2");
     IN_CHILD(devices_apart, "TENON_FAKE_GPUS=2");
     IN_CHILD(the_dead_use_nothing, "TENON_FAKE_GPUS=2");
 }
@@ -435,8 +494,20 @@ static void threads_tell_each_other(void)
 {
     start();
     pthread_t thread;
+    float *host = kit_pinned(BYTES);
+    const uint64_t waited = kit_count(0, TN__FAKE_SYNCHRONIZATIONS);
     CU(kit_fill(p, 1, N, s));
-    CHECK(!pthread_create(&thread, NULL, waits, NULL) && !pthread_join(thread, NULL));
+    CU(cu.stream_synchronize(s));
+    int32_t *gate = kit_hold(s);
+    CU(cu.memcpy_dtoh_async(host, p, BYTES, s));
+    CHECK(!pthread_create(&thread, NULL, waits, NULL));
+    while (kit_count(0, TN__FAKE_SYNCHRONIZATIONS) < waited + 2)
+        sched_yield();
+    OUT_OF_ORDER(cu.fake_host_access(host, 4, 0), "copy device to host"); /* it waits, and nobody knows anything yet */
+    OUT_OF_ORDER(kit_fill(p, 2, N, t), "copy device to host");
+    kit_go(gate);
+    CHECK(!pthread_join(thread, NULL));
+    CU(cu.fake_host_access(host, 4, 0));
     CU(kit_fill(p, 2, N, t));
     kit_expect(p, 2, N);
 }

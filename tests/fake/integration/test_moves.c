@@ -1,7 +1,9 @@
 /* Moves between the host and GPUs, and between GPUs: every dtype into every other, whatever the strides, against the same
  * conversion on the CPU; what crosses, counted; what a copy that nobody waits for leaves behind. */
-#include "fake/own_process.h"
+#include "fake/own_process_gpu.h"
+#include <math.h>
 #include <tenon/cuda.h>
+#include <tenon/dlpack.h>
 
 static const tn_dtype dtypes[] = {TN_BOOL, TN_U8, TN_I8, TN_I16, TN_I32, TN_I64, TN_F16, TN_BF16, TN_F32, TN_F64};
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
@@ -197,6 +199,49 @@ static void copies_beside_the_host(void **state)
     tn_scope_close(scope);
 }
 
+/* What a copy that nobody has waited for has to do with, the host must leave alone: an error on fake GPUs, whoever touches it;
+ * what is in order, and what lies beside, is not. */
+static void the_host_waits(void **state)
+{
+    (void)state;
+    char text[64];
+    const tn_device d = TN_CUDA(0);
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = MADE(tn_pin_memory(tn_ones(TN_SHAPE(1000)))), *g = MADE(tn_to(x, .device = d, .non_blocking = true));
+    assert_non_null(tn_add(x, 1)); /* both read */
+    FAILS(tn_fill_(x, 0), TN_EDEVICE, "writes 4000 bytes");
+    FAILS(tn_add_(x, 1), TN_EDEVICE, "which copy host to device (");
+    FAILS(tn_copy_(x, tn_zeros(TN_SHAPE(1000))), TN_EDEVICE, "in writing pinned memory on cuda:0");
+    tn_tensor *back = MADE(tn_to(g, .device = TN_CPU, .non_blocking = true)), *first = MADE(tn_select(back, 0, 0));
+    FAILS(tn_add(back, 1), TN_EDEVICE, "reads 4000 bytes");
+    FAILS(tn_add(g, first), TN_EDEVICE, "reads 4 bytes");
+    FAILS(tn_to(tn_slice(back, 0, 0, 1000, 2), .device = d), TN_EDEVICE, "reads 4 bytes"); /* packed on the host */
+    FAILS(tn_data(back), TN_EDEVICE, "which copy device to host (");
+    FAILS(tn_to_dlpack(back, -1), TN_EDEVICE, "nothing orders the two");
+    assert_true(isnan(tn_item(first)) && tn_error_code() == TN_EDEVICE);
+    tn_error_clear();
+    assert_int_equal(tn_to_string(back, text, sizeof text), -1);
+    assert_int_equal(tn_error_code(), TN_EDEVICE);
+    tn_error_clear();
+    tn_tensor *again = MADE(tn_to(back, .device = d, .non_blocking = true)); /* on the same stream */
+    tn_event *e = tn_stream_record_event(tn_cuda_current_stream(d));
+    OK(tn_event_synchronize(e));
+    tn_event_release(e);
+    assert_true(tn_item(first) == 1 && tn_item(tn_sum(MADE(tn_add(back, tn_cpu(again))))) == 2000);
+    OK(tn_add_(x, 1) ? TN_OK : tn_error_code());
+    /* rows beside the one that is written */
+    tn_tensor *rows = MADE(tn_zeros(TN_SHAPE(10, 100), .pin_memory = true)), *even = tn_slice(rows, 0, 0, 10, 2);
+    MADE(tn_copy_(tn_select(rows, 0, 3), tn_ones(TN_SHAPE(100), .device = d), .non_blocking = true));
+    assert_true(tn_item(tn_sum(even)) == 0);
+    MADE(tn_add_(even, 1));
+    FAILS(tn_sum(tn_slice(rows, 0, 1, 10, 2)), TN_EDEVICE, "reads 400 bytes");
+    FAILS(tn_sum(tn_select(rows, 1, 5)), TN_EDEVICE, "reads 4 bytes");
+    OK(tn_synchronize(d));
+    assert_true(tn_item(tn_sum(rows)) == 600);
+    tn_scope_close(scope);
+    SILENT();
+}
+
 /* Streams of their own on both devices, temporaries on both sides, tensors that go as soon as they have been used: the fake
  * GPUs refuse what is not ordered, and memory that was given away too early shows in the values. */
 static void moves_on_streams(void **state)
@@ -288,9 +333,13 @@ static void gradients_come_back(void **state)
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
-        ANYWHERE(every_dtype_and_layout, "TENON_FAKE_GPUS=2"),  ALONE(what_crosses, "TENON_FAKE_GPUS=2"),
-        ANYWHERE(copies_beside_the_host, "TENON_FAKE_GPUS=1"),  ANYWHERE(moves_on_streams, "TENON_FAKE_GPUS=2"),
-        ALONE(the_current_device, "TENON_FAKE_GPUS=2"),         ALONE(gradients_come_back, "TENON_FAKE_GPUS=2"),
+        ANYWHERE(every_dtype_and_layout, "TENON_FAKE_GPUS=2"),
+        ALONE(what_crosses, "TENON_FAKE_GPUS=2"),
+        ANYWHERE(copies_beside_the_host, "TENON_FAKE_GPUS=1"),
+        ANYWHERE(moves_on_streams, "TENON_FAKE_GPUS=2"),
+        ALONE(the_current_device, "TENON_FAKE_GPUS=2"),
+        ALONE(gradients_come_back, "TENON_FAKE_GPUS=2"),
+        ALONE(the_host_waits, "TENON_FAKE_GPUS=1"),
         ANYWHERE(printing_takes_the_ends, "TENON_FAKE_GPUS=1"),
     };
     return alone_main(tests, sizeof tests / sizeof *tests, argc, argv);

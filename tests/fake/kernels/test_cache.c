@@ -70,6 +70,50 @@ static void compiles_it(void **state)
     made(1, 0);
 }
 
+static char warning[1024];
+static int warnings;
+
+static void take_warning(const char *message)
+{
+    snprintf(warning, sizeof warning, "%s", message);
+    warnings++;
+}
+
+/* Two units: what is said of them is in 'warning', once at most. */
+static void compile_two(void)
+{
+    tn_scope *scope = tn_scope_open();
+    tn_set_warning_handler(take_warning);
+    tn_tensor *x = MADE(tn_cuda(MADE(tn_tensor_from(TN_LIST(1.0, 2.0, 3.0))), 0));
+    PRINTS(MADE(tn_cpu(MADE(tn_mul(MADE(tn_add(x, 1)), 2)))), "tensor([4., 6., 8.])");
+    tn_scope_close(scope);
+    made(2, 0);
+}
+
+/* TENON_TEST_FILE: a part of what it says. */
+static void warns_once(void **state)
+{
+    (void)state;
+    compile_two();
+    assert_int_equal(warnings, 1);
+    if (!strstr(warning, getenv("TENON_TEST_FILE")))
+        fail_msg("%s", warning);
+    assert_non_null(strstr(warning, "every process compiles them anew: TENON_CACHE_DIR can name a folder"));
+}
+
+static void warns_of_nothing(void **state)
+{
+    (void)state;
+    compile_two();
+    assert_int_equal(warnings, 0);
+}
+
+static void says(const char *words)
+{
+    setenv("TENON_TEST_FILE", words, 1);
+    alone_run("warns_once", NULL);
+}
+
 /* ---- tests ---- */
 
 /* Files of the folder; the last one's name. */
@@ -153,7 +197,8 @@ static void foreign_folders_are_not_used(void **state)
     compute();
     assert_int_equal(files(path, name, sizeof name), 0);
     assert_int_equal(tn_kernel_cache_folder(name, sizeof name), 0);
-    alone_run("compiles_it", NULL);
+    snprintf(name, sizeof name, " cannot be kept in %s (it is another user's, or others may write to it), so ", path);
+    says(name);
     assert_int_equal(chmod(path, 0755), 0);
     assert_true(tn_kernel_cache_folder(name, sizeof name) > 0);
     assert_string_equal(name, path);
@@ -213,11 +258,13 @@ static void unwritable_is_no_error(void **state)
     made(1, 0);
     use_folder("sealed/inner", 0);
     setenv("TENON_CACHE_DIR", "/proc/nowhere/cache", 1);
-    alone_run("compiles_it", NULL);
+    says(" cannot be kept in /proc/nowhere/cache (No such file or directory), so ");
     setenv("TENON_CACHE_DIR", "/dev/full", 1);
-    alone_run("compiles_it", NULL);
+    says(" cannot be kept in /dev/full (Not a directory), so ");
     setenv("TENON_CACHE_DIR", "off", 1);
-    alone_run("compiles_it", NULL);
+    alone_run("warns_of_nothing", NULL);
+    use_folder("writable", 0);
+    alone_run("warns_of_nothing", NULL);
 }
 
 static void the_default_is_in_the_home_folder(void **state)
@@ -252,7 +299,7 @@ static void a_home_that_is_not_there_is_not_made(void **state)
     made(1, 0);
     assert_int_equal(tn_kernel_cache_folder(name, sizeof name), 0);
     assert_int_equal(access(home, F_OK), -1);
-    alone_run("compiles_it", NULL);
+    says("compiled GPU kernels cannot be kept, for there is no home folder, so ");
 }
 
 /* Another way to compile is another unit. */
@@ -292,16 +339,209 @@ static void *compute_too(void *arg)
     return NULL;
 }
 
+static void run_threads(void *(*body)(void *), int n)
+{
+    pthread_t t[THREADS];
+    assert_int_equal(pthread_barrier_init(&start, NULL, (unsigned)n), 0);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, body, NULL), 0);
+    for (int i = 0; i < n; i++)
+        pthread_join(t[i], NULL);
+}
+
 static void threads_compile_once(void **state)
 {
     (void)state;
-    pthread_t t[THREADS];
     use_folder("threads", 0);
-    assert_int_equal(pthread_barrier_init(&start, NULL, THREADS), 0);
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&t[i], NULL, compute_too, NULL), 0);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(t[i], NULL);
+    run_threads(compute_too, THREADS);
+    made(1, 0);
+}
+
+/* ---- what NVRTC is asked for ---- */
+
+static tn__nvrtc_functions nvrtc;
+static _Atomic int compilations;
+static char architecture[64];
+
+static unsigned counted(tn__nvrtc_program program, int n, const char *const *options)
+{
+    atomic_fetch_add(&compilations, 1);
+    for (int i = 0; i < n; i++)
+        if (!strncmp(options[i], "--gpu-architecture=", 19))
+            snprintf(architecture, sizeof architecture, "%s", options[i] + 19);
+    return nvrtc.compile_program(program, n, options);
+}
+
+/* From now on it is asked by this function. */
+static void ask_by(unsigned (*compile)(tn__nvrtc_program, int, const char *const *))
+{
+    const tn__nvrtc_functions *f = tn__nvrtc();
+    assert_non_null(f);
+    nvrtc = *f;
+    ((tn__nvrtc_functions *)(uintptr_t)f)->compile_program = compile;
+}
+
+/* TENON_TEST_FILE: for which architecture. */
+static void compiles_for(void **state)
+{
+    (void)state;
+    assert_int_equal(tn_cuda_device_count(), 1);
+    ask_by(counted);
+    compute();
+    made(1, 0);
+    assert_int_equal(compilations, 1);
+    assert_string_equal(architecture, getenv("TENON_TEST_FILE"));
+}
+
+static void is_too_old(void **state)
+{
+    (void)state;
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = MADE(tn_cuda(MADE(tn_ones(TN_SHAPE(3))), 0));
+    FAILS(tn_add(x, 1), TN_EDEVICE,
+          "NVRTC 13.0 compiles for sm_75 to sm_121, not for this GPU's sm_70: another version");
+    tn_scope_close(scope);
+}
+
+static void architectures(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"9.0", "sm_90"}, {"9.5", "sm_90"}, {"12.9", "sm_121"}, {"13.0", "compute_121"}, {"9.9,8.0", "sm_90"}};
+    use_folder("architectures", 0);
+    for (size_t i = 0; i < TN_COUNT(cases); i++) {
+        setenv("TENON_FAKE_GPU_CAPABILITY", cases[i][0], 1);
+        setenv("TENON_TEST_FILE", cases[i][1], 1);
+        alone_run("compiles_for", NULL);
+        alone_run("finds_it_on_disk", NULL);
+    }
+    setenv("TENON_FAKE_GPU_CAPABILITY", "7.0", 1);
+    alone_run("is_too_old", NULL);
+    setenv("TENON_FAKE_GPU_CAPABILITY", "9", 1);
+    FAILS(tn_zeros(TN_SHAPE(2), .device = TN_CUDA(0)), TN_EDEVICE,
+          "TENON_FAKE_GPU_CAPABILITY='9' is not understood. Accepted: compute capabilities, separated by commas");
+}
+
+/* ---- one compilation for all devices and threads ---- */
+
+static void *compute_everywhere(void *arg)
+{
+    (void)arg;
+    pthread_barrier_wait(&start);
+    for (int32_t i = 0; i < tn_cuda_device_count(); i++) {
+        tn_scope *scope = tn_scope_open();
+        tn_tensor *x = MADE(tn_to(MADE(tn_tensor_from(TN_LIST(1.0, 2.0, 3.0))), .device = TN_CUDA(i)));
+        PRINTS(MADE(tn_cpu(MADE(tn_mul(MADE(tn_add(x, 1)), 2)))), "tensor([4., 6., 8.])");
+        tn_scope_close(scope);
+    }
+    return NULL;
+}
+
+/* Two units, on four devices, by two threads. */
+static void devices_share_binaries(void **state)
+{
+    (void)state;
+    assert_int_equal(tn_cuda_device_count(), 4);
+    ask_by(counted);
+    const char *capabilities = getenv("TENON_FAKE_GPU_CAPABILITY");
+    const int kinds = capabilities ? 2 : 1;
+    run_threads(compute_everywhere, 2);
+    assert_int_equal(compilations, 2 * kinds);
+    assert_int_equal(tn__gpu_counts_now().compiled, 2 * kinds);
+    for (int32_t i = 0; i < 4; i++) {
+        uint64_t counters[16];
+        assert_int_equal(tn__cu.fake_counters(i, counters), 0);
+        assert_int_equal(counters[TN__FAKE_MODULES], 2);
+    }
+}
+
+static void each_unit_is_compiled_once(void **state)
+{
+    (void)state;
+    use_folder("shared", 0);
+    alone_run("devices_share_binaries", NULL);
+    setenv("TENON_CACHE_DIR", "off", 1);
+    alone_run("devices_share_binaries", NULL);
+    setenv("TENON_FAKE_GPU_CAPABILITY", "9.0,8.6,9.0,8.6", 1);
+    alone_run("devices_share_binaries", NULL);
+}
+
+static _Atomic int coming;
+
+/* Fails when all threads are on their way. */
+static unsigned fails_late(tn__nvrtc_program program, int n, const char *const *options)
+{
+    static const char *const bad[] = {"--no-such-option"};
+    (void)n, (void)options;
+    atomic_fetch_add(&compilations, 1);
+    while (coming < THREADS)
+        usleep(1000);
+    usleep(300000);
+    return nvrtc.compile_program(program, 1, bad);
+}
+
+static void *compute_in_vain(void *arg)
+{
+    (void)arg;
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = MADE(tn_to(MADE(tn_ones(TN_SHAPE(3))), .device = TN_CUDA(coming % 2)));
+    pthread_barrier_wait(&start);
+    atomic_fetch_add(&coming, 1);
+    FAILS(tn_add(x, 1), TN_EDEVICE,
+          "NVRTC could not compile the kernels elementwise_add_float32_float32_f32 (error 5):\n");
+    tn_scope_close(scope);
+    return NULL;
+}
+
+/* Threads that wait for a unit get its error, and do not try again one after the other; the next one tries. */
+static void an_error_reaches_all(void **state)
+{
+    (void)state;
+    use_folder("errors", 0);
+    ask_by(fails_late);
+    run_threads(compute_in_vain, THREADS);
+    assert_true(compilations < THREADS);
+    ((tn__nvrtc_functions *)(uintptr_t)tn__nvrtc())->compile_program = nvrtc.compile_program;
+    compute();
+    made(1, 0);
+}
+
+static int gate[2];
+
+static unsigned waits_at_the_gate(tn__nvrtc_program program, int n, const char *const *options)
+{
+    char c;
+    coming = 1;
+    assert_int_equal(read(gate[0], &c, 1), 1);
+    return nvrtc.compile_program(program, n, options);
+}
+
+/* The child has none of the threads: it waits for none of them. */
+static void a_fork_while_compiling(void **state)
+{
+    (void)state;
+    pthread_t t;
+    int status = 0;
+    use_folder("fork", 0);
+    assert_int_equal(pipe(gate), 0);
+    ask_by(waits_at_the_gate);
+    assert_int_equal(pthread_barrier_init(&start, NULL, 1), 0);
+    assert_int_equal(pthread_create(&t, NULL, compute_too, NULL), 0);
+    while (!coming)
+        usleep(1000);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        tn_tensor *x = tn_ones(TN_SHAPE(3), .device = TN_CUDA(0));
+        const bool refused = !x && strstr(tn_error_message(), "in forked subprocess");
+        tn_cuda_library l[4];
+        const bool answers = tn_cuda_libraries(l, 4) == 4 && tn__gpu_counts_now().compiled == 0;
+        _exit(refused && answers && tn_item(tn_sum(tn_ones(TN_SHAPE(3)))) == 3 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(write(gate[1], "x", 1), 1);
+    pthread_join(t, NULL);
     made(1, 0);
 }
 
@@ -420,15 +660,21 @@ static int run(int argc, char **argv)
         ALONE(options_are_part_of_the_key, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(keys_tell_texts_apart, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(threads_compile_once, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(architectures, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(each_unit_is_compiled_once, "TENON_FAKE_GPUS=4x64MiB"),
+        ALONE(an_error_reaches_all, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(a_fork_while_compiling, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(no_compiler, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(reset_loads_again, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(refused_binaries, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(time_of_a_launch, "TENON_FAKE_GPUS=1x64MiB", "TENON_CACHE_DIR=off"),
         ALONE(compiles_it, "TENON_FAKE_GPUS=1x64MiB", "TENON_CACHE_DIR=off"),
     };
-    static const alone second[] = {ALONE(finds_it_on_disk, NULL)};
+    static const alone second[] = {ALONE(finds_it_on_disk, NULL), ALONE(warns_once, NULL),
+                                   ALONE(warns_of_nothing, NULL), ALONE(compiles_for, NULL),
+                                   ALONE(is_too_old, NULL),       ALONE(devices_share_binaries, NULL)};
     int status = alone_main(tests, TN_COUNT(tests), argc, argv);
-    return status == 2 && argc > 1 ? alone_main(second, 1, argc, argv) : status;
+    return status == 2 && argc > 1 ? alone_main(second, TN_COUNT(second), argc, argv) : status;
 }
 
 int main(int argc, char **argv)
