@@ -27,6 +27,23 @@ typedef struct tn__cu_uuid {
     char bytes[16];
 } tn__cu_uuid;
 
+typedef struct tn__cu_location { /* CUmemLocation */
+    unsigned type;
+    int id;
+} tn__cu_location;
+typedef struct tn__cu_allocation { /* CUmemAllocationProp */
+    unsigned type, handle_types;
+    tn__cu_location location;
+    void *win32_metadata;
+    unsigned char compression, rdma;
+    unsigned short usage;
+    unsigned char reserved[4];
+} tn__cu_allocation;
+typedef struct tn__cu_access { /* CUmemAccessDesc */
+    tn__cu_location location;
+    unsigned flags;
+} tn__cu_access;
+
 /* What only programs beside Tenon use (cuda_beside.def) */
 typedef struct CUmemPoolHandle_st *tn__cu_pool;
 typedef struct CUlib_st *tn__cu_library;
@@ -63,22 +80,6 @@ typedef struct tn__cu_launch_config {
     void *attributes;
     unsigned n_attributes;
 } tn__cu_launch_config;
-typedef struct tn__cu_location { /* CUmemLocation */
-    unsigned type;
-    int id;
-} tn__cu_location;
-typedef struct tn__cu_allocation { /* CUmemAllocationProp */
-    unsigned type, handle_types;
-    tn__cu_location location;
-    void *win32_metadata;
-    unsigned char compression, rdma;
-    unsigned short usage;
-    unsigned char reserved[4];
-} tn__cu_allocation;
-typedef struct tn__cu_access { /* CUmemAccessDesc */
-    tn__cu_location location;
-    unsigned flags;
-} tn__cu_access;
 
 enum {
     TN__CU_SUCCESS = 0,

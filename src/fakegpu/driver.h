@@ -71,14 +71,14 @@ typedef struct fake_block {
     char *base;
     size_t bytes, size; /* asked for; rounded up */
     fake_device *device;
-    fake_device *locker; /* of pinned memory: in whose context, with which it ends */
-    bool registered;     /* pinned memory that is the caller's: it stays, as ordinary memory */
-    bool uncut;          /* its parts could not be kept: nothing in it is checked */
-    bool away;           /* being made or freed, by a thread that has it alone: no longer there for anybody else */
-    const void *module;  /* of a variable: the module that it is a part of */
-    struct fake_physical **pages; /* reserved addresses: the memory behind each 2 MiB of them, or NULL */
-    char *mapping;                /* and where they were got */
-    fake_suballocation *parts;    /* sorted; none: the block is one piece */
+    fake_device *locker;   /* of pinned memory: in whose context, with which it ends */
+    bool registered;       /* pinned memory that is the caller's: it stays, as ordinary memory */
+    bool uncut;            /* its parts could not be kept: nothing in it is checked */
+    bool away;             /* being made or freed, by a thread that has it alone: no longer there for anybody else */
+    const void *module;    /* of a variable: the module that it is a part of */
+    fake_physical **pages; /* reserved addresses: the memory behind each 2 MiB of them, or NULL */
+    char *mapping;         /* and where they were got */
+    fake_suballocation *parts; /* sorted; none: the block is one piece */
     size_t n_parts, room_parts;
     fake_history history;
 } fake_block;
@@ -187,16 +187,16 @@ fake_device *fake_device_of(const void *address);
 /* The block of device or pinned memory that holds the address, or NULL: also where it is being made or freed, or its
  * context. */
 fake_block *fake_block_of(const void *address);
+/* Whose reserved addresses the address is among, or NULL. With the lock or without. */
+fake_device *fake_reserved_device(const char *address);
+/* Is there memory behind the stretch? False only of reserved addresses. */
+bool fake_is_mapped(const fake_block *b, size_t from, size_t to);
 /* A block of device memory that lies nowhere yet in use; NULL: no room. Its bytes are to be poisoned. Lock held. */
 fake_block *fake_memory_place(fake_device *d, size_t bytes);
 bool fake_memory_insert(fake_block *b); /* pinned memory, counted; false: no memory */
 /* From now on it is no live memory for anybody; its bytes stay until fake_memory_release. Lock held. */
 void fake_memory_retire(fake_block *b);
 void fake_memory_release(fake_block *b);
-/* Whose reserved addresses the address is among, or NULL. Takes no lock and needs none. */
-fake_device *fake_reserved_device(const char *address);
-/* Is there memory behind the stretch? False only of reserved addresses. */
-bool fake_is_mapped(const fake_block *b, size_t from, size_t to);
 /* Frees all memory of a device, of which no work is left; what other threads are making or freeing is left to them. Releases
  * the lock while memory is filled. */
 void fake_memory_clear(fake_device *d);

@@ -200,7 +200,7 @@ void fake_memory_clear(fake_device *d)
 {
     for (size_t i = d->blocks.n; i-- > 0;) {
         fake_block *b = d->blocks.at[i];
-        if (b->away || b->pages) /* another thread is at it; reserved addresses are nobody's context's */
+        if (b->away || b->pages) /* reserved addresses are no context's */
             continue;
         poison_away(b);
         fake_asan_poison(b->base + d->span, b->size);

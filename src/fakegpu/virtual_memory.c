@@ -75,7 +75,8 @@ static struct {
 fake_device *fake_reserved_device(const char *address)
 {
     fake_device *d = NULL;
-    if (!atomic_load_explicit(&ranges.n, memory_order_acquire))
+    if (!atomic_load_explicit(&ranges.n, memory_order_acquire) ||
+        fake_forked()) /* the lock may be held for ever there */
         return NULL;
     pthread_mutex_lock(&ranges.lock);
     for (int i = 0; i < ranges.n && !d; i++)
