@@ -34,6 +34,9 @@ bool fake_translate_kernels(const char *text, fake_text *out, fake_text *log);
 bool fake_cc_compile(const char *text, const char *name, const char *const *define, int n_define, fake_text *object,
                      fake_text *log);
 
+/* A number of the compiler that would be run now: its path, size and time. 0: there is none. */
+uint64_t fake_cc_compiler(void);
+
 /* A number that changes with what binaries and this library must agree upon: the dialect, the flags (a build with a
  * sanitizer has others). Binaries of another number are refused: they come from a cache that another build filled. */
 uint64_t fake_cc_identity(void);

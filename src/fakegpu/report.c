@@ -1,5 +1,6 @@
 /* What failed, as text. A check that fails in a call says so to the thread that called; what kills a context, whoever ran
  * it, is said to each thread whose call gives that context's error. So two threads never get each other's. */
+#include "fakegpu/compiler.h"
 #include "fakegpu/driver.h"
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -237,4 +238,12 @@ tn__cu_result tenonFakeCounters(int device, uint64_t *counters)
     if (device < 0)
         counters[TN__FAKE_UNHEARD] = unheard;
     return fake_leave(TN__CU_SUCCESS);
+}
+
+tn__cu_result tenonFakeCompiler(uint64_t *identity)
+{
+    if (!identity)
+        return TN__CU_INVALID_VALUE;
+    *identity = fake_cc_compiler();
+    return TN__CU_SUCCESS;
 }

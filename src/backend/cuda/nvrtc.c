@@ -140,8 +140,8 @@ static tn_status capability(tn__gpu_device *dev, int *sm)
     return tn__cuda_check(dev, r, "asking for the compute capability");
 }
 
-/* A fake compiler's output depends on its library (its file is named by size and time) and on the C compiler that it is
- * told to use. */
+/* A fake compiler's output depends on its library (its file is named by size and time) and on the C compiler that it
+ * finds (likewise: a newer one at the same path is another). */
 tn_status tn__cuda_target(tn_device device, char *text, size_t size)
 {
     int sm;
@@ -154,9 +154,11 @@ tn_status tn__cuda_target(tn_device device, char *text, size_t size)
                  options[0][2]);
         return TN_OK;
     }
-    const char *only = tn__env_text("TENON_FAKE_CC"), *cc = tn__env_text("CC");
-    snprintf(text, size, "fake %d.%d %lld.%lld sm_%d %s %s", (int)c.major, (int)c.minor, (long long)c.size,
-             (long long)c.time, sm, only ? only : "", cc ? cc : "");
+    uint64_t cc = 0;
+    if (tn__cu.fake_compiler)
+        tn__cu.fake_compiler(&cc);
+    snprintf(text, size, "fake %d.%d %lld.%lld sm_%d %llx", (int)c.major, (int)c.minor, (long long)c.size,
+             (long long)c.time, sm, (unsigned long long)cc);
     return TN_OK;
 }
 

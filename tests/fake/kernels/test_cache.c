@@ -313,6 +313,31 @@ static void options_are_part_of_the_key(void **state)
     alone_run("finds_it_on_disk", NULL);
 }
 
+static void write_compiler(const char *path, const char *rest)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "#!/bin/sh\nexec cc \"$@\"\n%s", rest);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+/* Another compiler makes other code, also where it has the name of the one before. */
+static void the_compiler_is_part_of_the_key(void **state)
+{
+    (void)state;
+    char path[600];
+    snprintf(path, sizeof path, "%s-cc", use_folder("compilers", 0));
+    write_compiler(path, "");
+    setenv("TENON_FAKE_CC", path, 1);
+    compute();
+    made(1, 0);
+    alone_run("finds_it_on_disk", NULL);
+    write_compiler(path, "# of a later version\n");
+    alone_run("compiles_it", NULL);
+    alone_run("finds_it_on_disk", NULL);
+}
+
 static void keys_tell_texts_apart(void **state)
 {
     (void)state;
@@ -658,6 +683,7 @@ static int run(int argc, char **argv)
         ALONE(the_default_is_in_the_home_folder, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(a_home_that_is_not_there_is_not_made, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(options_are_part_of_the_key, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(the_compiler_is_part_of_the_key, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(keys_tell_texts_apart, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(threads_compile_once, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(architectures, "TENON_FAKE_GPUS=1x64MiB"),
