@@ -250,6 +250,7 @@ int cmd_doctor(int argc, char **argv)
     int status = cli_parse(&c, argc, argv, NULL, NULL);
     if (status >= 0)
         return status;
+    tn_set_warning_handler(NULL); /* its list says it */
     pid_t child = -1;
     int from = try_fake_gpus(&child);
     cpu();
