@@ -2,6 +2,7 @@
  * hand). */
 #include "fakegpu/fibers.h"
 #include "fakegpu/sanitizers.h"
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -108,13 +109,13 @@ typedef struct fiber {
 } fiber;
 
 struct fake_fibers {
+    fake_fibers *next; /* in the pool */
     void (*body)(void *, int);
     void *arg;
     char *memory;
-    size_t bytes;
     int made, n, at, waiting;
     const uint16_t *order; /* who runs in this round: order[at] now, n of them */
-    bool abandon, end;
+    bool abandon;
     fiber outside; /* the thread itself */
     fiber fiber[FAKE_MAX_FIBERS];
 };
@@ -149,15 +150,6 @@ static void pass_on(fake_fibers *f)
     change(self, f->at == f->n ? &f->outside : &f->fiber[f->order[f->at]]);
 }
 
-/* The fiber's last switch: AddressSanitizer gives up what it keeps for its stack. */
-static void leave(fake_fibers *f)
-{
-#if defined(TN_ASAN)
-    __sanitizer_start_switch_fiber(NULL, f->outside.stack, f->outside.size);
-#endif
-    fake_switch(&f->fiber[f->order[f->at]].at, f->outside.at);
-}
-
 static void fiber_main(void)
 {
     fake_fibers *const f = starting;
@@ -174,12 +166,11 @@ static void fiber_main(void)
 #endif
     if (SET_JUMP(self->base) != 0) /* abandoned */
         pass_on(f);
-    while (!f->end) {
+    for (;;) {
         if (!f->abandon)
             f->body(f->arg, i);
         pass_on(f);
     }
-    leave(f);
 }
 
 void fake_fibers_wait(fake_fibers *f)
@@ -221,31 +212,29 @@ void fake_fibers_abandon(fake_fibers *f, const uint16_t *order, int n)
 
 /* ---- making them ---- */
 
-fake_fibers *fake_fibers_new(void (*body)(void *, int), void *arg)
+static fake_fibers *new_set(void)
 {
     fake_fibers *f = calloc(1, sizeof *f);
     if (!f)
         return NULL;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    f->bytes = FAKE_MAX_FIBERS * (STACK + page);
-    f->memory = mmap(NULL, f->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = FAKE_MAX_FIBERS * (STACK + page);
+    f->memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (f->memory == MAP_FAILED) {
         free(f);
         return NULL;
     }
-    f->body = body;
-    f->arg = arg;
 #if defined(TN_OWNS_CONTEXT)
     f->outside.at = fresh_context(NULL, 0, NULL);
     if (!f->outside.at) {
-        fake_fibers_free(f);
+        munmap(f->memory, bytes);
+        free(f);
         return NULL;
     }
 #endif
     return f;
 }
 
-bool fake_fibers_reserve(fake_fibers *f, int n)
+static bool reserve(fake_fibers *f, int n)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (; f->made < n; f->made++) {
@@ -261,22 +250,64 @@ bool fake_fibers_reserve(fake_fibers *f, int n)
     return true;
 }
 
-void fake_fibers_free(fake_fibers *f)
+/* ---- the pool: each stack and the page below it are two mappings, of which a process has 65,530 ---- */
+
+enum { MOST_SETS = 24 };
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t given;
+    fake_fibers *free;
+    int taken;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .given = PTHREAD_COND_INITIALIZER};
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* In a child of fork no other thread has a set. */
+static void begin_anew(void)
 {
-    if (!f)
-        return;
-    f->end = true;
-    for (int i = 0; i < f->made; i++) {
-        fake_fibers_run(f, &(uint16_t){(uint16_t)i}, 1);
-#if defined(TN_ASAN)
-        __asan_unpoison_memory_region(f->fiber[i].stack, STACK);
-#endif
+    static const pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static const pthread_cond_t given = PTHREAD_COND_INITIALIZER;
+    pool.lock = lock;
+    pool.given = given;
+    pool.taken = 0;
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, begin_anew);
+}
+
+fake_fibers *fake_fibers_take(int n, void (*body)(void *, int), void *arg)
+{
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&pool.lock);
+    while (pool.taken == MOST_SETS)
+        pthread_cond_wait(&pool.given, &pool.lock);
+    pool.taken++;
+    fake_fibers *f = pool.free;
+    if (f)
+        pool.free = f->next;
+    pthread_mutex_unlock(&pool.lock);
+    if (!f && !(f = new_set())) {
+        fake_fibers_give(NULL);
+        return NULL;
     }
-#if defined(TN_OWNS_CONTEXT)
-    for (int i = 0; i < f->made; i++)
-        free(f->fiber[i].at);
-    free(f->outside.at);
-#endif
-    munmap(f->memory, f->bytes);
-    free(f);
+    f->body = body;
+    f->arg = arg;
+    if (reserve(f, n))
+        return f;
+    fake_fibers_give(f);
+    return NULL;
+}
+
+void fake_fibers_give(fake_fibers *f)
+{
+    pthread_mutex_lock(&pool.lock);
+    if (f) {
+        f->next = pool.free;
+        pool.free = f;
+    }
+    pool.taken--;
+    pthread_cond_signal(&pool.given);
+    pthread_mutex_unlock(&pool.lock);
 }

@@ -1,8 +1,8 @@
 /* fakegpu/fibers.h: work items that wait for each other on one thread: each has a stack of its own.
  *
- * A set of fibers belongs to one thread. Fibers live as long as their set and run the set's function again and again: a
- * group of work items costs switches, not stacks. In a round each of some fibers runs once, in a given order, until it waits or
- * its function returns.
+ * A set of fibers belongs to one thread, for one launch. Fibers are never ended: they run what their set is given again and
+ * again, so a group of work items costs switches, not stacks. In a round each of some fibers runs once, in a given order,
+ * until it waits or its function returns.
  *
  * AddressSanitizer is told of every change of stack. ThreadSanitizer takes the fibers of a thread for the thread itself:
  * announced (__tsan_switch_to_fiber) they were ordered one after another all the same, so that no race more is found, and
@@ -18,12 +18,10 @@ enum { FAKE_MAX_FIBERS = 1024 };
 
 typedef struct fake_fibers fake_fibers;
 
-/* body(arg, i) is what fiber i runs. NULL: no memory. */
-fake_fibers *fake_fibers_new(void (*body)(void *arg, int i), void *arg);
-void fake_fibers_free(fake_fibers *f);
-
-/* Makes sure that there are n fibers. false: no memory. */
-bool fake_fibers_reserve(fake_fibers *f, int n);
+/* A set of n fibers at least; body(arg, i) is what fiber i runs. It is the calling thread's until it is given back, by the same
+ * thread, when no fiber waits. Where very many threads have one, waits for another's. NULL: no memory. */
+fake_fibers *fake_fibers_take(int n, void (*body)(void *arg, int i), void *arg);
+void fake_fibers_give(fake_fibers *f);
 
 /* One round: the fibers order[0], ..., order[n - 1] (n at least 1) run, in this order; each goes on after its fake_fibers_wait,
  * or starts its body if it does not wait. Returns how many wait now; the others' bodies returned. */

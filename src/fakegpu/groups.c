@@ -29,7 +29,7 @@ typedef struct launch {
 } launch;
 
 typedef struct worker {
-    fake_fibers *fibers;
+    fake_fibers *fibers; /* for a launch of a kernel with barriers */
     char *memory;
     fake_team *team; /* where several threads run a launch */
     const launch *launch;
@@ -55,7 +55,6 @@ static void worker_free(void *arg)
     worker *w = arg;
     fake_team_free(w->team);
     fake_crash_end(&w->crash);
-    fake_fibers_free(w->fibers);
     fake_shadow_free(w->shadow);
     free(w->memory);
     free(w);
@@ -95,9 +94,8 @@ static worker *worker_here(void)
     if (!w)
         return NULL;
     w->memory = aligned_alloc(64, MEMORY);
-    w->fibers = fake_fibers_new(run_item, w);
     fake_crash_start(&w->crash, stop, w);
-    if (!w->memory || !w->fibers || pthread_setspecific(worker_key, w) != 0) {
+    if (!w->memory || pthread_setspecific(worker_key, w) != 0) {
         worker_free(w);
         return NULL;
     }
@@ -234,12 +232,23 @@ static void fail(launch *l, tn__cu_result error, const char *report)
     snprintf(l->report, sizeof l->report, "%s", report);
 }
 
+/* Gives up what it has for the launch. */
+static void end(worker *w)
+{
+    if (w->fibers)
+        fake_fibers_give(w->fibers);
+    if (w->launch->watched && w->shadow)
+        fake_shadow_end(w->shadow);
+    w->fibers = NULL;
+}
+
 static bool begin(worker *w, const launch *l)
 {
     w->launch = l;
     w->items = l->items;
     w->items.memory = w->memory;
     w->items.run = &w->meeting;
+    w->fibers = l->kernel->barrier ? fake_fibers_take(l->n, run_item, w) : NULL;
     w->meeting.fibers = w->fibers;
     w->meeting.kernel = l->kernel->name;
     w->meeting.group = w->items.group;
@@ -250,7 +259,7 @@ static bool begin(worker *w, const launch *l)
         w->shadow = fake_shadow_new();
     w->meeting.shadow = l->watched ? w->shadow : NULL;
     fake_item_order_launch(&w->order, l->n, l->drawn);
-    return (!l->kernel->barrier || fake_fibers_reserve(w->fibers, l->n)) &&
+    return (!l->kernel->barrier || w->fibers) &&
            (!l->watched || (w->shadow && fake_shadow_launch(w->shadow, l->kernel, &w->items, w->memory, l->extent)));
 }
 
@@ -259,19 +268,18 @@ static void run_groups(void *arg)
 {
     launch *l = arg;
     worker *w = worker_here();
-    if (!w || !begin(w, l)) {
+    const bool ready = w && begin(w, l);
+    if (!ready)
         fail(l, TN__CU_OUT_OF_MEMORY, "no memory for the stacks of work items");
-        return;
-    }
-    while (!atomic_load_explicit(&l->failed, memory_order_relaxed)) {
+    while (ready && !atomic_load_explicit(&l->failed, memory_order_relaxed)) {
         const uint64_t i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
         if (i >= l->order.n)
             break;
         if (!run_group(w, fake_group_order_at(&l->order, i)))
             fail(l, w->error, w->report);
     }
-    if (l->watched)
-        fake_shadow_end(w->shadow);
+    if (w)
+        end(w);
 }
 
 /* Of each launch its own, the same in each run of a program that launches the same on this thread. */

@@ -66,6 +66,7 @@ static const char text[] =
     /* order */
     "KERNEL(come)(GLOBAL i32 *next, GLOBAL i32 *turn) { turn[GLOBAL_ID(0)] = ATOMIC_ADD_I32(next, 1); }\n"
     "KERNEL_B(come_by_warps)(GLOBAL i32 *next, GLOBAL i32 *turn) { turn[GLOBAL_ID(0)] = ATOMIC_ADD_I32(next, 1); }\n"
+    "KERNEL_B(count_1024)(GLOBAL i32 *next) { BARRIER(); ATOMIC_ADD_I32(next, 1); }\n"
     /* groups side by side */
     "KERNEL(meet)(GLOBAL i32 *here)\n"
     "{\n"
@@ -92,7 +93,13 @@ static const char text[] =
     "        return;\n"
     "    BARRIER();\n"
     "}\n"
-    "KERNEL(same_word)(GLOBAL i32 *o) { o[0] += GROUP_ID(0); }\n";
+    "KERNEL(same_word)(GLOBAL i32 *here)\n"
+    "{\n"
+    "    ATOMIC_ADD_I32(here, 1);\n"
+    "    while (ATOMIC_ADD_I32(here, 0) < NUM_GROUPS(0))\n"
+    "        ;\n"
+    "    here[1] = GROUP_ID(0);\n"
+    "}\n";
 
 static void ran_well(void)
 {
@@ -222,6 +229,41 @@ static void an_order_is_drawn(void **state)
             for (int i = 0; i < ITEMS; i++)
                 assert_int_equal(one[i] / 32, one[i / 32 * 32] / 32);
     }
+}
+
+/* ---- stacks ---- */
+
+enum { THREADS = 40 };
+
+static void *run_large_groups(void *arg)
+{
+    int32_t *next = arg;
+    for (int i = 0; i < 3; i++)
+        KIT_RUN(module, "count_1024", 1, 1024, &next);
+    return kit_error ? arg : NULL;
+}
+
+/* Each stack takes two of the 65,530 mappings that a process may have: 40 threads with 1024 stacks each would be too many. */
+static void stacks_are_shared(void **state)
+{
+    (void)state;
+    static int32_t next;
+    pthread_t thread[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, run_large_groups, &next), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *failed;
+        assert_int_equal(pthread_join(thread[i], &failed), 0);
+        assert_null(failed);
+    }
+    assert_int_equal(next, THREADS * 3 * 1024);
+    int lines = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    for (int c; maps && (c = getc(maps)) != EOF;)
+        lines += c == '\n';
+    if (maps)
+        fclose(maps);
+    assert_true(lines < 55000);
 }
 
 /* ---- groups side by side ---- */
@@ -487,6 +529,25 @@ static void watched_kernels(void **state)
     fake_module_unload(m);
     set_rules("", "1");
 }
+
+/* A compiler that cannot tell of accesses is refused. */
+static void tinycc_cannot_watch(void **state)
+{
+    (void)state;
+    char log[1024];
+    void *image;
+    const char *usual = getenv("TENON_FAKE_CC");
+    char *kept = strdup(usual ? usual : "");
+    setenv("TENON_FAKE_CC", "tcc", 1);
+    setenv("TENON_FAKE_GPU_RACES", "1", 1);
+    fake_kernel_rules_read();
+    assert_int_equal(kit_compile(watched, NULL, log, sizeof log, &image), TN__NVRTC_COMPILATION);
+    assert_true(strstr(log, "TENON_FAKE_GPU_RACES=1 needs gcc or clang") || strstr(log, "'tcc' is no program"));
+    assert_null(image);
+    setenv("TENON_FAKE_CC", kept, 1);
+    free(kept);
+    set_rules("", "1");
+}
 #endif
 
 static int set_up(void **state)
@@ -516,6 +577,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(shuffles_of_some_lanes),
         cmocka_unit_test(shuffles_hide_no_missing_barrier),
         cmocka_unit_test(an_order_is_drawn),
+        cmocka_unit_test(stacks_are_shared),
         cmocka_unit_test(groups_run_side_by_side),
 #if defined(__SANITIZE_THREAD__)
         cmocka_unit_test(races_between_groups_are_seen),
@@ -524,6 +586,7 @@ int main(int argc, char **argv)
 #endif
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(watched_kernels),
+        cmocka_unit_test(tinycc_cannot_watch),
 #endif
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
