@@ -143,7 +143,7 @@ tn__cu_result cuFuncGetAttribute(int *value, unsigned attribute, tn__cu_function
     if (!value)
         return fake_leave(TN__CU_INVALID_VALUE);
     switch (attribute) {
-    case TN__CU_FUNC_MAX_THREADS_PER_BLOCK: *value = 1024; break;
+    case TN__CU_FUNC_MAX_THREADS_PER_BLOCK: *value = function->kernel->max_items; break;
     case TN__CU_FUNC_SHARED_SIZE_BYTES: *value = (int)function->kernel->local_bytes; break;
     case TN__CU_FUNC_NUM_REGS: *value = 32; break;
     default: return fake_leave(TN__CU_INVALID_VALUE);
