@@ -5,9 +5,12 @@
  * __tn_kernel, __tn_kernel_b and __tn_local are for the fake NVRTC, which rewrites them after preprocessing (translate.c). */
 #define TN_HOST_DIALECT 1
 
-#define KERNEL(name)          __tn_kernel name
-#define KERNEL_B(name)        __tn_kernel_b name
-#define LOCAL_MEM(T, name, n) __tn_local(T, name, n)
+#define KERNEL(name)           __tn_kernel name
+#define KERNEL_B(name)         __tn_kernel_b name
+#define KERNEL_N(name, items)  __tn_kernel(items) name
+#define KERNEL_BN(name, items) __tn_kernel_b(items) name
+#define LOCAL_MEM(T, name, n)  __tn_local(T, name, n)
+#define FIXED                  const
 #define GLOBAL
 #define LOCAL
 #define DEVICE      static inline __attribute__((unused))

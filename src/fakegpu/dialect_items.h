@@ -53,6 +53,7 @@ struct tn_local {
 
 struct tn_kernel_info {
     const char *name;
+    int items; /* of a group, at most (KERNEL_N); 0: as many as a device takes */
     int barrier, n_arguments, n_locals;
     const struct tn_argument *argument;
     const struct tn_local *local;

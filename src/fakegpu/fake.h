@@ -64,6 +64,7 @@ typedef struct fake_kernel {
     int n_args;
     fake_kernel_arg arg[FAKE_MAX_ARGS];
     bool barrier;         /* declared KERNEL_B: work items of a group run as fibers */
+    int max_items;        /* of a group: what the kernel says (KERNEL_N), or the device's most */
     uint32_t local_bytes; /* of local memory (LOCAL_MEM), for one group */
     const struct tn_kernel_info *info;
     fake_module *module;

@@ -77,6 +77,7 @@ static bool take_kernel(fake_kernel *k, const struct tn_kernel_info *info, fake_
     if (info->n_arguments > FAKE_MAX_ARGS || (!info->function && strlen(info->name) >= sizeof k->name))
         return false;
     *k = (fake_kernel){.n_args = info->n_arguments, .barrier = info->barrier, .info = info, .module = m};
+    k->max_items = info->items && info->items < FAKE_MAX_ITEMS ? info->items : FAKE_MAX_ITEMS;
     snprintf(k->name, sizeof k->name, "%s", info->name);
     for (int i = 0; i < info->n_locals; i++)
         k->local_bytes += info->local[i].size;
@@ -187,9 +188,9 @@ tn__cu_result fake_kernel_check(const fake_kernel *kernel, const unsigned groups
     *why = 0;
     if (!items || !groups[0] || !groups[1] || !groups[2]) {
         snprintf(why, size, "kernel '%s': a size of 0", kernel->name);
-    } else if (local[0] > 1024 || local[1] > 1024 || local[2] > 64 || items > FAKE_MAX_ITEMS) {
-        snprintf(why, size, "kernel '%s': a group of %u x %u x %u work items (1024 at most)", kernel->name, local[0],
-                 local[1], local[2]);
+    } else if (local[0] > 1024 || local[1] > 1024 || local[2] > 64 || items > (uint64_t)kernel->max_items) {
+        snprintf(why, size, "kernel '%s': a group of %u x %u x %u work items (%d at most)", kernel->name, local[0],
+                 local[1], local[2], kernel->max_items);
     } else if (groups[0] > 0x7fffffff || groups[1] > 65535 || groups[2] > 65535) {
         snprintf(why, size, "kernel '%s': %u x %u x %u groups (2147483647 x 65535 x 65535 at most)", kernel->name,
                  groups[0], groups[1], groups[2]);

@@ -9,7 +9,7 @@
 static int attribute_of(const fake_kernel *k, unsigned attribute)
 {
     switch (attribute) {
-    case TN__CU_FUNC_MAX_THREADS_PER_BLOCK: return FAKE_MAX_ITEMS;
+    case TN__CU_FUNC_MAX_THREADS_PER_BLOCK: return k->max_items;
     case TN__CU_FUNC_SHARED_SIZE_BYTES: return (int)k->local_bytes;
     case TN__CU_FUNC_NUM_REGS: return 32;
     case TN__CU_FUNC_PTX_VERSION:
@@ -93,7 +93,7 @@ static int blocks_that_fit(const fake_kernel *k, int threads, size_t shared)
 {
     const int rounded = (threads + WARP - 1) / WARP * WARP;
     const size_t each = k->local_bytes + shared + RESERVED;
-    if (threads <= 0 || threads > FAKE_MAX_ITEMS || k->local_bytes + shared > FAKE_MAX_LOCAL_BYTES)
+    if (threads <= 0 || threads > k->max_items || k->local_bytes + shared > FAKE_MAX_LOCAL_BYTES)
         return 0;
     int n = THREADS_OF_ALL / rounded < PLACES ? THREADS_OF_ALL / rounded : PLACES;
     if (SHARED_OF_ALL / each < (size_t)n)
@@ -131,7 +131,7 @@ tn__cu_result cuOccupancyMaxPotentialBlockSizeWithFlags(int *min_grid, int *bloc
     fake_leave(r);
     if (!min_grid || !block_size || flags > 1 || limit < 0)
         return TN__CU_INVALID_VALUE;
-    const int most = limit && limit < FAKE_MAX_ITEMS ? limit : FAKE_MAX_ITEMS;
+    const int most = limit && limit < k->max_items ? limit : k->max_items;
     int best = 0, blocks = 0, multiprocessors = 0;
     for (int size = most; size > 0; size = (size - 1) / WARP * WARP) {
         const int n = blocks_that_fit(k, size, shared_of ? shared_of(size) : shared_bytes);

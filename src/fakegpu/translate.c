@@ -26,6 +26,7 @@ typedef struct parameter {
 
 typedef struct kernel {
     span name, signature, body; /* signature: with its brackets; body: with its braces */
+    span items;                 /* of a group, at most: an expression; 0 where the kernel does not say it */
     parameter parameter[FAKE_MAX_ARGS];
     span local[MAX_LOCALS][3]; /* type, name, number */
     int n_parameters, n_locals;
@@ -233,8 +234,11 @@ static bool read_locals(translator *m, const char *text, kernel *k)
 /* word: __tn_kernel or __tn_kernel_b. Returns where the kernel ends, NULL after a complaint. */
 static const char *read_kernel(translator *m, const char *text, span word, kernel *k)
 {
-    const char *name = skip_blank(text, word.at + word.n), *open = skip_blank(text, skip_name(name));
-    *k = (kernel){.name = {name, (size_t)(skip_name(name) - name)}, .barrier = span_is(word, "__tn_kernel_b")};
+    const char *items = skip_blank(text, word.at + word.n), *past = *items == '(' ? skip_brackets(text, items) : items;
+    const char *name = skip_blank(text, past ? past : items), *open = skip_blank(text, skip_name(name));
+    *k = (kernel){.name = {name, (size_t)(skip_name(name) - name)},
+                  .items = past > items ? (span){items, (size_t)(past - items)} : (span){"0", 1},
+                  .barrier = span_is(word, "__tn_kernel_b")};
     const char *close = *open == '(' ? skip_brackets(text, open) : NULL;
     const char *brace = close ? skip_blank(text, close) : NULL;
     const char *end = brace && *brace == '{' ? skip_brackets(text, brace) : NULL;
@@ -314,9 +318,9 @@ static void put_tables(translator *m, const kernel *k)
                          SPAN(k->local[i][0]), SPAN(k->local[i][2]));
     fake_text_puts(t, "{0}};\n");
     fake_text_printf(&m->rows,
-                     "    {\"%.*s\", %d, %d, %d, tn_args_%.*s, tn_locals_%.*s, tn_at_%.*s_%d, tn_run_%.*s},\n",
-                     SPAN(k->name), k->barrier, k->n_parameters, k->n_locals, SPAN(k->name), SPAN(k->name),
-                     SPAN(k->name), k->n_locals, SPAN(k->name));
+                     "    {\"%.*s\", %.*s, %d, %d, %d, tn_args_%.*s, tn_locals_%.*s, tn_at_%.*s_%d, tn_run_%.*s},\n",
+                     SPAN(k->name), SPAN(k->items), k->barrier, k->n_parameters, k->n_locals, SPAN(k->name),
+                     SPAN(k->name), SPAN(k->name), k->n_locals, SPAN(k->name));
 }
 
 static bool translate(translator *m, const char *text, kernel *k)

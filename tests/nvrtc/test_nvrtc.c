@@ -1,75 +1,42 @@
-/* Every unit of every family of kernels, compiled by NVIDIA's compiler. No GPU is needed. Each is compiled for the oldest
- * architecture, every ninth of a family for the younger ones, too: the text is the same for all (it asks for no
- * architecture), so that what a younger one alone refuses shows in some unit of the family, at half of the time. Every ninth
- * becomes machine code, optimised as the library asks for; the others PTX, optimised as little as NVRTC can: it refuses the same,
- * in a sixth of the time.
+/* Every unit of every family of kernels, compiled by NVIDIA's compiler, and judged (judge.h). No GPU is needed.
  *
- *   TENON_NVRTC_ARCHS=80,90  every unit for these architectures, optimised
- *   TENON_NVRTC_FAMILY=copy  for this family only
+ * Each unit is compiled for the oldest architecture, optimised as little as NVRTC can. Some of each family are compiled as the
+ * library does it, for one of the architectures by turns, and judged by ptxas where the toolkit is; for the others they are read:
+ * the text is the same for all (it asks for no architecture), so that what a younger one alone refuses shows in some unit of the
+ * family. Every kernel of a family, and every elementwise row, is judged in some unit.
+ *
+ *   TENON_NVRTC_ARCHS=80,90  every unit is judged, for each of these architectures
+ *   TENON_NVRTC_FAMILY=copy  this family only
+ *   TENON_NVRTC_TABLE=1      prints the table of docs/gpu-kernels.md; those that are judged are judged for each architecture
  *   TENON_NVRTC_KEEP=folder  writes each unit's text and optimised cubin there, to be looked at (cuobjdump -sass) */
-#include "abi/abi.h"
+#include "compiler.h"
+#include "faulty.h"
+#include "judge.h"
 #include "own_kernels.h"
-#include "backend/gpu/gpu.h"
-#include "core/dynlib.h"
+#include "table.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { PROCESSES = 4, MAX_ARCHS = 8 };
-
-#define FN(name, symbol, older, parameters)       unsigned(*name) parameters;
-#define OPTIONAL(name, symbol, older, parameters) unsigned(*name) parameters;
-typedef struct nvrtc {
-#include "abi/nvrtc.def"
-    bool knows_quick; /* --Ofast-compile */
-} nvrtc;
+enum { PROCESSES = 4 };
 
 typedef struct count {
-    int units, kernels, failed, machine; /* of the units: to machine code */
-    double seconds;                      /* of the processor */
+    int units, kernels, failed;
+    int judged, spilled, on_stack; /* kernels, once for each architecture */
+    double seconds;                /* of the processor */
 } count;
 
-static bool open_nvrtc(nvrtc *n)
-{
-    static const char *const libraries[] = {"libnvrtc.so.13",
-                                            "libnvrtc.so.12",
-                                            "libnvrtc.so.11.2",
-                                            "libnvrtc.so",
-                                            "/usr/local/cuda/lib64/libnvrtc.so",
-                                            NULL};
-    static const char *const names[] = {
-#define FN(name, symbol, older, parameters)       #symbol,
-#define OPTIONAL(name, symbol, older, parameters) #symbol,
-#include "abi/nvrtc.def"
-    };
-    void *slots[TN_COUNT(names)];
-    void *lib = tn__dynlib_open(libraries, NULL, NULL);
-    if (!lib || !tn__dynlib_symbols(lib, names, slots, TN_COUNT(names)))
-        return false;
-    memcpy(n, slots, sizeof slots);
-    return true;
-}
-
-/* Those of 75, 80, 90 (or of TENON_NVRTC_ARCHS) that this NVRTC knows. */
-static int choose_archs(const nvrtc *n, int *archs)
-{
-    int wanted[MAX_ARCHS] = {75, 80, 90}, known[64], n_wanted = 3, n_known = 0, chosen = 0;
-    const char *only = getenv("TENON_NVRTC_ARCHS");
-    if (only) {
-        n_wanted = 0;
-        for (char *end; *only && n_wanted < MAX_ARCHS; only = *end ? end + 1 : end)
-            wanted[n_wanted++] = (int)strtol(only, &end, 10);
-    }
-    if (n->get_num_supported_archs(&n_known) || n_known > (int)TN_COUNT(known) || n->get_supported_archs(known))
-        return 0;
-    for (int i = 0; i < n_wanted; i++)
-        for (int k = 0; k < n_known; k++)
-            if (wanted[i] == known[k])
-                archs[chosen++] = wanted[i];
-    return chosen;
-}
+/* Of one process. */
+typedef struct work {
+    const nvrtc *n;
+    int archs[MAX_ARCHS], n_archs;
+    count count;
+    table table;
+    uint32_t kernels[TN__FAMILIES]; /* judged: bits, by their order in the family */
+    uint8_t rows[TN__ROWS];         /* elementwise rows that are */
+} work;
 
 static void keep(const char *name, int arch, const char *what, const void *bytes, size_t size)
 {
@@ -84,33 +51,6 @@ static void keep(const char *name, int arch, const char *what, const void *bytes
     }
 }
 
-/* machine: to machine code, not to PTX alone */
-static bool compile(const nvrtc *n, const char *text, const char *name, int arch, bool machine, bool optimised)
-{
-    tn__nvrtc_program program = NULL;
-    char option[32];
-    size_t size = 0;
-    snprintf(option, sizeof option, "--gpu-architecture=%s_%d", machine ? "sm" : "compute", arch);
-    const char *options[] = {option, "--fmad=false", "--Ofast-compile=max"};
-    const int n_options = (int)TN_COUNT(options) - optimised;
-    if (n->create_program(&program, text, name, 0, NULL, NULL))
-        return false;
-    const bool ok = n->compile_program(program, n_options, options) == 0;
-    if (!ok && !n->get_program_log_size(program, &size)) {
-        char *log = calloc(1, size + 1);
-        n->get_program_log(program, log);
-        printf("  %s for sm_%d does not compile:\n%.4000s\n", name, arch, log);
-        free(log);
-    } else if (machine && !n->get_cubin_size(program, &size)) {
-        char *cubin = malloc(size);
-        n->get_cubin(program, cubin);
-        keep(name, arch, "cubin", cubin, size);
-        free(cubin);
-    }
-    n->destroy_program(&program);
-    return ok;
-}
-
 static int kernels_in(const char *text)
 {
     int n = 0;
@@ -119,13 +59,90 @@ static int kernels_in(const char *text)
     return n;
 }
 
-/* Is unit i of its family compiled for each architecture, and optimised for the first? */
-static bool is_thorough(int32_t i)
+/* ---- judging ---- */
+
+/* Elementwise units have hundreds of kernels: these have each row together. */
+static bool has_rows_of_its_own(const tn__gpu_unit *u)
 {
-    return i % 9 == 0 || getenv("TENON_NVRTC_ARCHS"); /* 9: so that each process has some */
+    const uint32_t dtypes = TN__BIT(TN_BOOL) | TN__BIT(TN_I32) | TN__BIT(TN_U32) | TN__BIT(TN_F32);
+    if (u->in != u->out)
+        return u->in == TN_BOOL && u->out == TN_I64;
+    return dtypes >> (u->in ? u->in : u->compute) & 1;
 }
 
-static bool build(const nvrtc *n, const tn__gpu_unit *u, int32_t i, const int *archs, int n_archs, count *c)
+/* Programs' own kernels are as they like. */
+static bool is_judged(const tn__gpu_unit *u, int32_t i)
+{
+    if (u->family == TN__FAMILY_own)
+        return false;
+    if (getenv("TENON_NVRTC_ARCHS"))
+        return true;
+    return u->family == TN__FAMILY_elementwise ? has_rows_of_its_own(u) : i % 9 == 0;
+}
+
+static void note_judged(work *w, const tn__gpu_unit *u, const char *kernel)
+{
+    size_t n;
+    const char *const *names = tn__gpu_family_kernels(u->family, &n);
+    for (size_t i = 0; i < n; i++) {
+        const size_t length = strlen(kernel), own = strlen(names[i]);
+        if (length >= own && !strcmp(kernel + length - own, names[i]))
+            w->kernels[u->family] |= 1U << i;
+        if (u->family == TN__FAMILY_elementwise && length > own && kernel[length - own - 1] == '_')
+            for (tn__op_id op = 0; op < TN__OPS; op++)
+                if (strlen(tn__ops[op].name) == length - own - 1 &&
+                    !strncmp(tn__ops[op].name, kernel, length - own - 1))
+                    w->rows[op] = 1;
+    }
+}
+
+static bool judge_unit(work *w, const tn__gpu_unit *u, const char *name, const char *text, int arch)
+{
+    facts *f = calloc(MAX_KERNELS, sizeof *f);
+    char why[256];
+    size_t size;
+    char *ptx = f ? nvrtc_compile(w->n, text, name, arch, PTX, &size) : NULL;
+    char *report = ptx && *w->n->ptxas ? ptxas_report(w->n, ptx, name, arch) : NULL;
+    const int n = ptx ? judge_read_ptx(ptx, f, MAX_KERNELS) : 0;
+    bool ok = n > 0 && (report ? judge_read_report(report, f, n) == n : !*w->n->ptxas);
+    for (int i = 0; i < n; i++) {
+        w->count.judged++;
+        w->count.spilled += f[i].spilled > 0;
+        w->count.on_stack += f[i].stack > 0;
+        note_judged(w, u, f[i].name);
+        table_add(&w->table, u->family, arch, &f[i]);
+        if (judge(&f[i], text, judge_wide(u, f[i].name), why, sizeof why))
+            continue;
+        printf("  %s for sm_%d: kernel '%s': %s\n", name, arch, f[i].name, why);
+        ok = false;
+    }
+    free(report);
+    free(ptx);
+    free(f);
+    return ok;
+}
+
+static bool read_unit(work *w, const char *name, const char *text, int arch)
+{
+    size_t size;
+    char *ptx = nvrtc_compile(w->n, text, name, arch, READ_ONLY, &size);
+    free(ptx);
+    return ptx != NULL;
+}
+
+static bool keep_unit(work *w, const char *name, const char *text, int arch)
+{
+    size_t size;
+    char *cubin = nvrtc_compile(w->n, text, name, arch, MACHINE, &size);
+    if (cubin)
+        keep(name, arch, "cubin", cubin, size);
+    free(cubin);
+    return cubin != NULL;
+}
+
+/* ---- units ---- */
+
+static bool build(work *w, const tn__gpu_unit *u, int32_t i)
 {
     const tn__gpu_unit_name name = tn__gpu_unit_str(u);
     const int64_t length = tn__gpu_unit_text(u, NULL, 0);
@@ -133,11 +150,13 @@ static bool build(const nvrtc *n, const tn__gpu_unit *u, int32_t i, const int *a
     bool ok = text && tn__gpu_unit_text(u, text, (size_t)length + 1) == length;
     if (!ok)
         printf("  %s has no text\n", name.s);
-    const bool thorough = is_thorough(i), all = getenv("TENON_NVRTC_ARCHS") || getenv("TENON_NVRTC_KEEP");
-    c->machine += thorough || all;
-    for (int k = 0; ok && k < (thorough ? n_archs : 1); k++) {
-        ok = compile(n, text, name.s, archs[k], thorough || all, all || !n->knows_quick || (thorough && k == 0));
-        c->kernels += kernels_in(text);
+    const bool judged = is_judged(u, i), each = getenv("TENON_NVRTC_ARCHS") || getenv("TENON_NVRTC_TABLE");
+    for (int k = 0; ok && k < (judged ? w->n_archs : 1); k++) {
+        const bool turn = each || k == i % w->n_archs;
+        ok = judged && turn ? judge_unit(w, u, name.s, text, w->archs[k]) : read_unit(w, name.s, text, w->archs[k]);
+        if (ok && getenv("TENON_NVRTC_KEEP"))
+            ok = keep_unit(w, name.s, text, w->archs[k]);
+        w->count.kernels += kernels_in(text);
     }
     if (text)
         keep(name.s, 0, "cu", text, (size_t)length);
@@ -145,22 +164,71 @@ static bool build(const nvrtc *n, const tn__gpu_unit *u, int32_t i, const int *a
     return ok;
 }
 
-/* Takes every PROCESSES-th unit. */
-static count work(const nvrtc *n, const int *archs, int n_archs, int share)
+/* Of this process, and of ptxas. */
+static double processor_seconds(void)
 {
-    count c = {0};
+    double seconds = 0;
+    for (int who = 0; who < 2; who++) {
+        struct rusage used;
+        if (getrusage(who ? RUSAGE_CHILDREN : RUSAGE_SELF, &used) == 0)
+            seconds += (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+    }
+    return seconds;
+}
+
+/* Takes every PROCESSES-th unit. */
+static void work_on(work *w, int share)
+{
     tn__gpu_unit u;
+    int32_t taken = 0;
     const char *only = getenv("TENON_NVRTC_FAMILY");
     for (tn__gpu_family f = 0; f < TN__FAMILIES; f++)
         for (int32_t i = 0; tn__gpu_units_of(f, i, &u); i++) {
-            if (i % PROCESSES != share || (only && strcmp(only, tn__gpu_family_name(f)) != 0))
+            if (taken++ % PROCESSES != share || (only && strcmp(only, tn__gpu_family_name(f)) != 0))
                 continue;
-            c.units++;
-            c.failed += !build(n, &u, i, archs, n_archs, &c);
+            w->count.units++;
+            w->count.failed += !build(w, &u, i);
         }
-    c.seconds = (double)clock() / CLOCKS_PER_SEC;
+    w->count.seconds = processor_seconds();
     fflush(stdout);
-    return c;
+}
+
+static void merge(work *all, const work *one)
+{
+    all->count.units += one->count.units;
+    all->count.kernels += one->count.kernels;
+    all->count.failed += one->count.failed;
+    all->count.judged += one->count.judged;
+    all->count.spilled += one->count.spilled;
+    all->count.on_stack += one->count.on_stack;
+    all->count.seconds += one->count.seconds;
+    table_merge(&all->table, &one->table);
+    for (int f = 0; f < TN__FAMILIES; f++)
+        all->kernels[f] |= one->kernels[f];
+    for (int op = 0; op < TN__ROWS; op++)
+        all->rows[op] |= one->rows[op];
+}
+
+/* Is there a kernel, or an elementwise row, that no unit was judged of? Says which. */
+static int missed(const work *w)
+{
+    int n = 0;
+    for (tn__gpu_family f = 0; f < TN__FAMILIES; f++) {
+        size_t kernels;
+        const char *const *names = tn__gpu_family_kernels(f, &kernels);
+        for (size_t i = 0; i < kernels && f != TN__FAMILY_own; i++)
+            if (!(w->kernels[f] >> i & 1)) {
+                printf("  no unit is judged that has the kernel '%s' of %s\n", names[i], tn__gpu_family_name(f));
+                n++;
+            }
+    }
+    for (tn__op_id op = 0; op < TN__OPS; op++)
+        if (tn__is_elementwise(op) && !w->rows[op]) {
+            printf("  no unit is judged that has the row '%s'\n", tn__ops[op].name);
+            n++;
+        }
+    return n;
 }
 
 /* CUDA C is taken as it is: what the dialect's words become is in its way nowhere. */
@@ -183,46 +251,68 @@ static bool register_cuda(void)
     return tn_op_register(&doubled);
 }
 
+/* All shares, side by side; w: what they found. Returns how many processes were lost. */
+static int work_on_all(work *w)
+{
+    FILE *results[PROCESSES];
+    pid_t workers[PROCESSES];
+    const work empty = *w;
+    int lost = 0;
+    work *one = malloc(sizeof *one);
+    for (int i = 0; i < PROCESSES; i++) {
+        results[i] = tmpfile();
+        workers[i] = results[i] ? fork() : -1;
+        if (workers[i] == 0) {
+            work_on(w, i);
+            _exit(fwrite(w, sizeof *w, 1, results[i]) == 1 && fflush(results[i]) == 0 ? 0 : 1);
+        }
+    }
+    *w = empty;
+    for (int i = 0, status = 0; i < PROCESSES; i++) {
+        const bool ok = workers[i] > 0 && waitpid(workers[i], &status, 0) == workers[i] && status == 0;
+        if (ok)
+            rewind(results[i]);
+        if (one && ok && fread(one, sizeof *one, 1, results[i]) == 1)
+            merge(w, one);
+        else
+            lost++;
+        if (results[i])
+            fclose(results[i]);
+    }
+    free(one);
+    return lost;
+}
+
 int main(void)
 {
-    nvrtc n;
-    int archs[MAX_ARCHS], pipes[2], major = 0, minor = 0, broken = 0;
-    count total = {0}, one;
-    if (!open_nvrtc(&n)) {
+    static nvrtc n;
+    static work w;
+    int faults = 0;
+    if (!nvrtc_open(&n)) {
         printf("skipped: no NVRTC: libnvrtc.so of CUDA 11.8 or later\n");
         return 77;
     }
-    n.version(&major, &minor);
-    n.knows_quick = major >= 13;
-    const int n_archs = choose_archs(&n, archs);
+    w.n = &n;
+    w.n_archs = nvrtc_archs(&n, w.archs);
     if (!register_own() || !register_cuda())
         return 1;
-    if (!n_archs || pipe(pipes)) {
-        printf("skipped: NVRTC %d.%d knows none of sm_75, sm_80, sm_90\n", major, minor);
+    if (!w.n_archs) {
+        printf("skipped: NVRTC %d.%d knows none of sm_75, sm_80, sm_90\n", n.major, n.minor);
         return 77;
     }
-    pid_t workers[PROCESSES];
-    for (int i = 0; i < PROCESSES; i++) {
-        workers[i] = fork();
-        if (workers[i] == 0) {
-            one = work(&n, archs, n_archs, i);
-            _exit(write(pipes[1], &one, sizeof one) == sizeof one ? 0 : 1);
-        }
-    }
-    for (int i = 0, status = 0; i < PROCESSES; i++)
-        broken += workers[i] < 0 || waitpid(workers[i], &status, 0) < 0 || status != 0;
-    for (int i = broken; i < PROCESSES && read(pipes[0], &one, sizeof one) == sizeof one; i++) {
-        total.units += one.units;
-        total.kernels += one.kernels;
-        total.failed += one.failed;
-        total.machine += one.machine;
-        total.seconds += one.seconds;
-    }
-    printf("count: %d kernels of %d units compile with NVRTC %d.%d for %d architectures (%d units to machine code) in "
-           "%.0f s "
-           "of the "
-           "processor, %d units fail%s\n",
-           total.kernels, total.units, major, minor, n_archs, total.machine, total.seconds, total.failed,
-           broken ? ", a process was lost" : "");
-    return total.failed || broken || !total.units ? 1 : 0;
+    if (!*n.ptxas)
+        printf("skipped: registers, spills and stacks: no ptxas in TENON_CUDA_PATH, PATH, /usr/local/cuda*/bin\n");
+    const int lost = work_on_all(&w), wrong = faulty_kernels(&n, w.archs[0], &faults);
+    const bool one_family = getenv("TENON_NVRTC_FAMILY") != NULL;
+    const int unseen = one_family ? 0 : missed(&w);
+    const bool holds = !*n.ptxas || getenv("TENON_NVRTC_TABLE") || table_holds(&w.table, &n);
+    if (getenv("TENON_NVRTC_TABLE"))
+        table_print(&w.table, &n);
+    printf("count: %d kernels of %d units compile with NVRTC %d.%d for %d architectures in %.0f s of the processor, %d "
+           "are "
+           "judged: %d spill, %d have a stack; %d faults of %d are found; %d units fail%s\n",
+           w.count.kernels, w.count.units, n.major, n.minor, w.n_archs, w.count.seconds, w.count.judged,
+           w.count.spilled, w.count.on_stack, faults - wrong, faults, w.count.failed,
+           lost ? ", a process was lost" : "");
+    return w.count.failed || lost || wrong || unseen || !holds || !w.count.units ? 1 : 0;
 }

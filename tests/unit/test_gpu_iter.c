@@ -179,7 +179,7 @@ static void unit_texts(void **state)
     assert_int_equal(head[sizeof head - 1], '\0');
     assert_non_null(strstr(whole, "#define TN_DT bf16\n"));
     assert_non_null(strstr(whole, "#define TN_CT_f32 1\n"));
-    assert_non_null(strstr(whole, "KERNEL(strided)"));
+    assert_non_null(strstr(whole, "KERNEL_N(strided, TN_ITEMS)"));
     assert_non_null(strstr(whole, "TN_ADD(a, b)"));
     free(whole);
     assert_string_equal(tn__gpu_unit_str(&u).s, "elementwise_add_bfloat16_bfloat16_f32_1");

@@ -12,7 +12,7 @@ typedef uint64_t u64;
 
 _Static_assert(TN_RANK == TN_MAX_DIMS && TN_OPERANDS == TN__MAX_OPERANDS,
                "the iterator holds every tensor's dimensions");
-enum { TN__GPU_LOCAL = 128 }; /* work items of a group of kernels that do not care */
+enum { TN__GPU_LOCAL = TN_ITEMS };
 
 /* Groups of TN__GPU_LOCAL for so many items: enough to fill the device some times over, not more; kernels loop. So are quicker:
  * what stores little for an item, for a multiprocessor begins 9 groups in a microsecond, and what goes through strided memory,

@@ -103,7 +103,7 @@ enum {
     SHORT_ROW = 16,            /* is sorted */
     TAKEN_WHOLE = 128,         /* all elements are sorted by the group that would select */
     LONGEST_ROW = 1 << 30,     /* int32 counts places */
-    LARGEST = 512,             /* items of a group */
+    LARGEST = SELECT_ITEMS,    /* of a group */
     FEW_LONG = 1 << 16,        /* elements of a row that may be cut into pieces ... */
     LEAST_PIECE = 16 * LARGEST /* ... and of a piece */
 };

@@ -6,8 +6,9 @@ typedef struct sort_rows {
     i32 descending, which; /* which: of infer_select.h */
 } sort_rows;
 
-/* Values of a digit; the most elements that are taken of a row; what 'which' is where not infer_select.h says it. */
-enum { SELECT_DIGIT = 256, SELECT_ROOM = 1024, SELECT_FIRST = 3 };
+/* Values of a digit; the most elements that are taken of a row; what 'which' is where not infer_select.h says it; work items of a
+ * group, at most. */
+enum { SELECT_DIGIT = 256, SELECT_ROOM = 1024, SELECT_FIRST = 3, SELECT_ITEMS = 512 };
 
 /* Of each row the element at a rank, or the first k of its order. */
 typedef struct select_rows {

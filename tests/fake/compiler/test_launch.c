@@ -291,12 +291,18 @@ static void local_memory_is_fresh_and_fenced(void **state)
 static void limits_are_checked(void **state)
 {
     (void)state;
-    fake_module *m =
-        kit_module("KERNEL_B(fits)(GLOBAL f32 *o) { LOCAL_MEM(f32, a, 12 * 1024); a[0] = 1; o[0] = a[0]; }\n"
-                   "KERNEL_B(big)(GLOBAL f32 *o) { LOCAL_MEM(f32, a, 12 * 1024 + 1); o[0] = a[0]; }\n"
-                   "KERNEL(plain)(i32 x) {}\n");
+    fake_module *m = kit_module(
+        "KERNEL_B(fits)(GLOBAL f32 *o) { LOCAL_MEM(f32, a, 12 * 1024); a[0] = 1; o[0] = a[0]; }\n"
+        "KERNEL_B(big)(GLOBAL f32 *o) { LOCAL_MEM(f32, a, 12 * 1024 + 1); o[0] = a[0]; }\n"
+        "KERNEL(plain)(i32 x) {}\n"
+        "enum { MOST = 32 };\n"
+        "KERNEL_N(most, 2 * (MOST + MOST))(i32 x) {}\n"
+        "typedef struct pair { i32 a, b; } pair;\n"
+        "KERNEL_BN(most_together, MOST)(GLOBAL i32 *o, FIXED pair p) { BARRIER(); o[LOCAL_ID(0)] = p.a - p.b; }\n");
     char why[256];
     float o = 0, *po = &o;
+    int differences[32] = {0}, *at = differences, pair[2] = {7, 4};
+    const unsigned half[3] = {32, 2, 2}, more[3] = {43, 3, 1};
     const unsigned one[3] = {1, 1, 1}, large[3] = {1025, 1, 1}, many[3] = {32, 32, 2}, zero[3] = {1, 0, 1};
     const unsigned high[3] = {1, 65536, 1};
     const fake_kernel *k = kit_kernel(m, "plain");
@@ -306,6 +312,18 @@ static void limits_are_checked(void **state)
     assert_int_equal(fake_kernel_check(k, one, many, why, sizeof why), TN__CU_INVALID_VALUE);
     assert_int_equal(fake_kernel_check(k, zero, one, why, sizeof why), TN__CU_INVALID_VALUE);
     assert_int_equal(fake_kernel_check(k, high, one, why, sizeof why), TN__CU_INVALID_VALUE);
+    const fake_kernel *most = kit_kernel(m, "most");
+    assert_int_equal(fake_kernel_check(most, one, half, why, sizeof why), TN__CU_SUCCESS);
+    assert_int_equal(fake_kernel_check(most, one, more, why, sizeof why), TN__CU_INVALID_VALUE);
+    assert_string_equal(why, "kernel 'most': a group of 43 x 3 x 1 work items (128 at most)");
+    assert_int_equal(most->max_items, 128);
+    assert_int_equal(k->max_items, 1024);
+    KIT_RUN(m, "most_together", 1, 32, &at, pair);
+    assert_int_equal(kit_error, 0);
+    assert_int_equal(differences[31], 3);
+    KIT_RUN(m, "most_together", 1, 33, &at, pair);
+    assert_int_equal(kit_error, TN__CU_INVALID_VALUE);
+    kit_clear();
     KIT_RUN(m, "fits", 1, 1, &po);
     assert_int_equal(kit_error, 0);
     assert_true(o == 1);

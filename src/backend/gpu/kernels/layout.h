@@ -1,8 +1,9 @@
 /* backend/gpu/kernels/layout.h: structs and codes that the host writes and kernels read, in the dialect's types (run.h has
  * these for the host). Every unit has this text after the prelude. No struct needs padding: fields lie the same everywhere.
  */
-#define TN_RANK     8 /* TN_MAX_DIMS */
-#define TN_OPERANDS 4 /* the result and three inputs */
+#define TN_RANK     8   /* TN_MAX_DIMS */
+#define TN_OPERANDS 4   /* the result and three inputs */
+#define TN_ITEMS    128 /* work items of a group of kernels that do not care */
 
 /* The tensor iterator as kernels have it: up to four operands, whose elements and offsets count below 2^31 (more come in parts).
  * Dimension 0 is the fastest. An index divided by shape[d] is (MULHI_U32(index, magic[d]) + index) >> shift[d]. Strides in

@@ -6,6 +6,12 @@
  *     a const pointer is only read (who may run beside whom is decided by it); pointers never lie in structs or memory;
  *   - KERNEL_B declares a kernel that has a BARRIER or a shuffle (BARRIER_ALL: what was written to global memory is seen
  *     too); LOCAL_MEM stands at kernel scope, its size is static;
+ *   - KERNEL_N and KERNEL_BN say how many items a group has at most, from which compilers know how many registers each may
+ *     take: every kernel of the library does (suite nvrtc refuses one that does not, fake GPUs a launch of more); KERNEL and
+ *     KERNEL_B are for kernels of programs, whose launches say it;
+ *   - a struct argument is FIXED: read where the launch put it, and never copied to a stack;
+ *   - a kernel has no stack and spills no register; STACK(kernel, bytes), on a line of its own, allows a stack where there is
+ *     no way without;
  *   - bfloat16 by bit shifts, float16 by conversion; contraction off; names and parameters of kernels are spelled out,
  *     never made by macros;
  *   - shuffles of the dialect act on whole warps, atomics on global memory, LOCAL_ADD and LOCAL_MAX on local memory.
@@ -26,6 +32,9 @@
 #endif
 #define KERNEL(name)                 __kernel void name
 #define KERNEL_B(name)               __kernel void name
+#define KERNEL_N(name, items)        __kernel void name
+#define KERNEL_BN(name, items)       __kernel void name
+#define FIXED                        const
 #define GLOBAL                       __global
 #define LOCAL                        __local
 #define CONST_TABLE                  __constant
@@ -98,10 +107,17 @@ DEVICE void ATOMIC_ADD_F64(GLOBAL double *p, double v)
 
 #elif defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #pragma nv_diag_suppress 177 /* no unit uses every function of the dialect */
-#define KERNEL(name)          extern "C" __global__ void name
-#define KERNEL_B(name)        extern "C" __global__ void TN_BOUNDS name
-#define BOUNDS(items, groups) __launch_bounds__(items, groups)
-#define TN_BOUNDS
+#define KERNEL(name)           extern "C" __global__ void name
+#define KERNEL_B(name)         extern "C" __global__ void name
+#define KERNEL_N(name, items)  extern "C" __global__ void TN_BOUNDS(items) name
+#define KERNEL_BN(name, items) extern "C" __global__ void TN_BOUNDS(items) name
+#define BOUNDS(items, groups)  __launch_bounds__(items, groups)
+#define TN_BOUNDS(items)       __launch_bounds__(items)
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1107 && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700)
+#define FIXED const __grid_constant__
+#else
+#define FIXED const
+#endif
 #define GLOBAL
 #define LOCAL
 #define CONST_TABLE           static __constant__ const
@@ -189,8 +205,10 @@ static __device__ u32 fault_turn; /* of this unit: one item at a time goes to th
 #error "the dialect has no side for this compiler yet"
 #endif
 
-/* A family's kernels with barriers whose groups have so many items at most, and a multiprocessor so many groups at least: it
- * defines TN_BOUNDS anew as BOUNDS(items, groups). */
+#define STACK(kernel, bytes)
+
+/* A family of whose groups a multiprocessor is to hold so many at least, which limits registers, defines TN_BOUNDS(items) anew as
+ * BOUNDS(items, groups). */
 #ifndef BOUNDS
 #define BOUNDS(items, groups)
 #endif

@@ -80,7 +80,7 @@ DEVICE G reduce_row(GLOBAL const ST *p, const tn__gpu_reduction *f, i64 from, i6
     return reduce_strided(p, &f->reduced, from, to, lane, lanes);
 }
 
-KERNEL(single)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, tn__gpu_reduction f)
+KERNEL_N(single, GROUP_ITEMS / 2)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, FIXED tn__gpu_reduction f)
 {
     const i64 row = GLOBAL_ID(0);
     if (row >= f.n_kept)
@@ -89,7 +89,8 @@ KERNEL(single)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, tn__gpu_re
     g_store(out, index, at.b, reduce_row(x + at.a, &f, 0, f.n, 0, 1), f.n, f.factor);
 }
 
-KERNEL_B(rows)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL G *partial, tn__gpu_reduction f)
+KERNEL_BN(rows, GROUP_ITEMS)
+(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL G *partial, FIXED tn__gpu_reduction f)
 {
     LOCAL_MEM(G, share, GROUP_ITEMS);
     const i64 row = (i64)GROUP_ID(0) * LOCAL_SIZE(1) + LOCAL_ID(1), from = GROUP_ID(1) * f.piece;
@@ -109,7 +110,8 @@ KERNEL_B(rows)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL G *
 }
 
 /* Group: LOCAL_SIZE(0) work items side by side, LOCAL_SIZE(1) rows of x at a time. */
-KERNEL_B(columns)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL G *partial, tn__gpu_reduction f)
+KERNEL_BN(columns, GROUP_ITEMS)
+(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL G *partial, FIXED tn__gpu_reduction f)
 {
     LOCAL_MEM(G, share, GROUP_ITEMS * REDUCE_WIDTH);
     const int lx = LOCAL_SIZE(0), ly = LOCAL_SIZE(1), item = LOCAL_ID(1) * lx + LOCAL_ID(0), all = lx * f.width;
@@ -154,7 +156,7 @@ KERNEL_B(columns)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL 
     }
 }
 
-KERNEL_B(finish)(GLOBAL const G *partial, GLOBAL OT *out, GLOBAL i64 *index, tn__gpu_reduction f)
+KERNEL_BN(finish, GROUP_ITEMS)(GLOBAL const G *partial, GLOBAL OT *out, GLOBAL i64 *index, FIXED tn__gpu_reduction f)
 {
     LOCAL_MEM(G, share, GROUP_ITEMS);
     const i64 row = (i64)GROUP_ID(0) * LOCAL_SIZE(1) + LOCAL_ID(1);
