@@ -55,7 +55,6 @@ static void runner_free(void *arg)
 {
     block_runner *w = arg;
     fake_crash_end(&w->crash);
-    fake_fibers_free(w->fibers);
     free(w->dynamic);
     free(w);
 }
@@ -86,9 +85,8 @@ static block_runner *runner_here(void)
     if (!w)
         return NULL;
     w->dynamic = aligned_alloc(GAP, DYNAMIC);
-    w->fibers = fake_fibers_new(run_thread, w);
     fake_crash_start(&w->crash, leave, w);
-    if (!w->dynamic || !w->fibers || pthread_setspecific(key, w) != 0) {
+    if (!w->dynamic || pthread_setspecific(key, w) != 0) {
         runner_free(w);
         return NULL;
     }
@@ -374,7 +372,18 @@ static bool begin(block_runner *w, const fake_kernel *kernel, const unsigned gro
         .dynamic = w->dynamic + GAP, .run = w, .barrier = barrier, .warp = warp, .pause = pause_thread, .fail = fail};
     memcpy(w->here.size, local, sizeof w->here.size);
     memcpy(w->here.blocks, groups, sizeof w->here.blocks);
-    return find_shared(w) && fake_fibers_reserve(w->fibers, w->n);
+    w->fibers = find_shared(w) ? fake_fibers_take(w->n, run_thread, w) : NULL;
+    return w->fibers != NULL;
+}
+
+static void run_blocks(block_runner *w, const unsigned blocks[3])
+{
+    unsigned *b = w->here.block, number = 0;
+    for (b[2] = 0; b[2] < blocks[2]; b[2]++)
+        for (b[1] = 0; b[1] < blocks[1]; b[1]++)
+            for (b[0] = 0; b[0] < blocks[0]; b[0]++)
+                if (!run_block(w, number++))
+                    return;
 }
 
 bool fake_kernel_is_cuda(const fake_kernel *kernel)
@@ -390,12 +399,9 @@ void fake_cuda_run(const fake_kernel *kernel, const unsigned groups[3], const un
         fake_device_fail(TN__CU_OUT_OF_MEMORY, "no memory for the stacks of threads");
         return;
     }
-    unsigned *b = w->here.block, number = 0;
-    for (b[2] = 0; b[2] < groups[2]; b[2]++)
-        for (b[1] = 0; b[1] < groups[1]; b[1]++)
-            for (b[0] = 0; b[0] < groups[0]; b[0]++)
-                if (!run_block(w, number++))
-                    return;
+    run_blocks(w, groups);
+    fake_fibers_give(w->fibers);
+    w->fibers = NULL;
 }
 
 /* ---- variables ---- */

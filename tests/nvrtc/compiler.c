@@ -60,7 +60,7 @@ bool nvrtc_open(nvrtc *n)
 #define FN(name, symbol, older, parameters)       #symbol,
 #define OPTIONAL(name, symbol, older, parameters) #symbol,
 #include "abi/nvrtc.def"
-        "nvrtcGetPTXSize", "nvrtcGetPTX"};
+    };
     void *slots[TN_COUNT(names)];
     void *lib = tn__dynlib_open(libraries, NULL, NULL);
     *n = (nvrtc){0};

@@ -13,8 +13,6 @@ enum { MAX_ARCHS = 8 };
 #define OPTIONAL(name, symbol, older, parameters) unsigned(*name) parameters;
 typedef struct nvrtc {
 #include "abi/nvrtc.def"
-    unsigned (*get_ptx_size)(tn__nvrtc_program program, size_t *size);
-    unsigned (*get_ptx)(tn__nvrtc_program program, char *ptx);
     int major, minor;
     char ptxas[512]; /* its path; empty: there is none */
 } nvrtc;
