@@ -49,7 +49,7 @@ int judge_read_ptx(const char *ptx, facts *f, int cap)
                                          "st.global.v2.b64",
                                          "st.global.v2.f64",
                                          NULL};
-    static const char *const structs[] = {".b8 ", NULL}, *const reads[] = {"ld.global", NULL};
+    static const char *const structs[] = {".b8 ", NULL};
     int n = 0;
     for (const char *p = ptx; n < cap && (p = strstr(p, ".entry ")) != NULL;) {
         const char *open = strchr(p, '('), *body = open ? strstr(open, "\n{") : NULL;
@@ -59,7 +59,6 @@ int judge_read_ptx(const char *ptx, facts *f, int cap)
         const char *close = strchr(open, ')');
         f[n].items = items_in(close, body);
         f[n].structs = count_in(open, close, structs);
-        f[n].reads = count_in(body, end, reads);
         f[n].loads = count_in(body, end, loads);
         f[n].stores = count_in(body, end, stores);
         n++;
@@ -168,7 +167,7 @@ bool judge(const facts *f, const char *text, wide asked, char *why, size_t size)
         snprintf(why, size, "no launch bounds: it is to be a KERNEL_N or KERNEL_BN");
     else if (f->structs != fixed)
         snprintf(why, size, "%d of its struct arguments are not FIXED", f->structs - fixed);
-    else if (asked.loads && f->reads && !f->loads) /* what is known without reading is not read */
+    else if (asked.loads && !f->loads)
         snprintf(why, size, "no load of 16 bytes");
     else if (asked.stores && !f->stores)
         snprintf(why, size, "no store of 16 bytes");

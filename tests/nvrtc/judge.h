@@ -14,8 +14,7 @@ enum { MAX_KERNELS = 1024 }; /* of a unit */
 
 typedef struct facts {
     char name[96];
-    int items, structs;                      /* of PTX: 0 items: not said; arguments that are structs */
-    int reads, loads, stores;                /* loads of any size; loads and stores of 16 bytes */
+    int items, structs, loads, stores; /* of PTX: 0 items: not said; arguments that are structs; accesses of 16 bytes */
     int registers, stack, spilled, reported; /* of ptxas: bytes; 0 reported: it was not asked */
 } facts;
 

@@ -142,7 +142,9 @@ static bool keep_unit(work *w, const char *name, const char *text, int arch)
 
 /* ---- units ---- */
 
-static bool build(work *w, const tn__gpu_unit *u, int32_t i)
+/* One of two passes: first the judged architectures of all units, then the others: after NVRTC has compiled something quickly, it
+ * compiles otherwise in that process, whatever it is asked for. */
+static bool build(work *w, const tn__gpu_unit *u, int32_t i, bool judging)
 {
     const tn__gpu_unit_name name = tn__gpu_unit_str(u);
     const int64_t length = tn__gpu_unit_text(u, NULL, 0);
@@ -152,8 +154,9 @@ static bool build(work *w, const tn__gpu_unit *u, int32_t i)
         printf("  %s has no text\n", name.s);
     const bool judged = is_judged(u, i), each = getenv("TENON_NVRTC_ARCHS") || getenv("TENON_NVRTC_TABLE");
     for (int k = 0; ok && k < (judged ? w->n_archs : 1); k++) {
-        const bool turn = each || k == i % w->n_archs;
-        ok = judged && turn ? judge_unit(w, u, name.s, text, w->archs[k]) : read_unit(w, name.s, text, w->archs[k]);
+        if (judging != (judged && (each || k == i % w->n_archs)))
+            continue;
+        ok = judging ? judge_unit(w, u, name.s, text, w->archs[k]) : read_unit(w, name.s, text, w->archs[k]);
         if (ok && getenv("TENON_NVRTC_KEEP"))
             ok = keep_unit(w, name.s, text, w->archs[k]);
         w->count.kernels += kernels_in(text);
@@ -181,15 +184,17 @@ static double processor_seconds(void)
 static void work_on(work *w, int share)
 {
     tn__gpu_unit u;
-    int32_t taken = 0;
     const char *only = getenv("TENON_NVRTC_FAMILY");
-    for (tn__gpu_family f = 0; f < TN__FAMILIES; f++)
-        for (int32_t i = 0; tn__gpu_units_of(f, i, &u); i++) {
-            if (taken++ % PROCESSES != share || (only && strcmp(only, tn__gpu_family_name(f)) != 0))
-                continue;
-            w->count.units++;
-            w->count.failed += !build(w, &u, i);
-        }
+    for (int pass = 0; pass < 2; pass++) {
+        int32_t taken = 0;
+        for (tn__gpu_family f = 0; f < TN__FAMILIES; f++)
+            for (int32_t i = 0; tn__gpu_units_of(f, i, &u); i++) {
+                if (taken++ % PROCESSES != share || (only && strcmp(only, tn__gpu_family_name(f)) != 0))
+                    continue;
+                w->count.units += pass == 0;
+                w->count.failed += !build(w, &u, i, pass == 0);
+            }
+    }
     w->count.seconds = processor_seconds();
     fflush(stdout);
 }

@@ -15,6 +15,12 @@ static bool all(const tn__gpu_unit *u)
     return u != NULL;
 }
 
+/* Rows that ask whole numbers whether they are NaN, and the like, need not read them. */
+static bool floating(const tn__gpu_unit *u)
+{
+    return tn__dtype_is_float(u->in);
+}
+
 /* Of vectors of the input's elements the results fill 16 bytes. */
 static bool wide_result(const tn__gpu_unit *u)
 {
@@ -58,8 +64,8 @@ static const struct {
     const char *kernel;
     where loads, stores;
 } rules[] = {
-    {TN__FAMILY_elementwise, "flat", all, wide_result},
-    {TN__FAMILY_elementwise, "strided", all, wide_result},
+    {TN__FAMILY_elementwise, "flat", floating, wide_result},
+    {TN__FAMILY_elementwise, "strided", floating, wide_result},
     {TN__FAMILY_copy, "flat", copied_in, copied_out},
     {TN__FAMILY_copy, "strided", copied_in, copied_out},
     {TN__FAMILY_fill, "flat", NULL, all},
