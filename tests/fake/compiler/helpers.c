@@ -132,7 +132,7 @@ fake_module *kit_module(const char *text)
     fake_module *m = NULL;
     if (kit_compile(text, NULL, log, sizeof log, &image) != TN__NVRTC_SUCCESS)
         fail_msg("does not compile: %s", log);
-    assert_int_equal(fake_module_load(image, 75, &m), TN__CU_SUCCESS);
+    assert_int_equal(fake_module_load(image, 90, &m), TN__CU_SUCCESS);
     free(image);
     return m;
 }

@@ -125,16 +125,16 @@ static void only_own_images_are_loaded(void **state)
     char log[256];
     void *image;
     fake_module *m = NULL;
-    assert_int_equal(fake_module_load("not an image", 75, &m), TN__CU_INVALID_IMAGE);
+    assert_int_equal(fake_module_load("not an image", 90, &m), TN__CU_INVALID_IMAGE);
     assert_int_equal(kit_compile(good, NULL, log, sizeof log, &image), 0);
     unsigned char *bytes = image;
     bytes[8] ^= 1; /* another build's */
-    assert_int_equal(fake_module_load(image, 75, &m), TN__CU_NO_BINARY_FOR_GPU);
+    assert_int_equal(fake_module_load(image, 90, &m), TN__CU_NO_BINARY_FOR_GPU);
     bytes[8] ^= 1;
     bytes[64] ^= 1; /* the shared object's own head */
     for (int i = 32; i < 64; i++)
         bytes[i] = 0;
-    assert_int_equal(fake_module_load(image, 75, &m), TN__CU_INVALID_IMAGE);
+    assert_int_equal(fake_module_load(image, 90, &m), TN__CU_INVALID_IMAGE);
     assert_null(m);
     free(image);
 }
@@ -266,7 +266,7 @@ static void *compile_some(void *arg)
         int32_t o = 0, *po = &o;
         snprintf(text, sizeof text, "KERNEL_B(me)(GLOBAL i32 *o) { BARRIER(); ATOMIC_ADD_I32(o, %d); BARRIER(); }\n",
                  want);
-        if (kit_compile(text, NULL, log, sizeof log, &image) || fake_module_load(image, 75, &m))
+        if (kit_compile(text, NULL, log, sizeof log, &image) || fake_module_load(image, 90, &m))
             return "compiles or loads";
         kit_run(kit_kernel(m, "me"), 3, 64, (void *[]){&po});
         if (o != 192 * want)

@@ -287,6 +287,7 @@ static void a_peer_copy_that_cannot_be_waited_for(void **state)
     assert_int_equal(tn__cu.stream_query(a->stream->handle), 0);
     tn__storage_release(b);
     b = on(1, 1 * M);
+    assert_non_null(tn__gpu_use(TN_CUDA(1)));
     assert_int_equal(tn__cu.memset_d8_async((tn__cu_ptr)(uintptr_t)b->data, 1, 1 * M, b->stream->handle), 0);
     tn__storage_release(a);
     tn__storage_release(b);
