@@ -176,6 +176,7 @@ static void gpus(void **state)
     (void)state;
     int64_t a, b;
     double ms;
+    bool peer;
     char text[64];
     tn_device none = TN_CUDA(60);
     WRONG(tn_cuda_set_device(60));
@@ -184,6 +185,10 @@ static void gpus(void **state)
     WRONG(tn_cuda_stream_new(none, 0));
     WRONG(tn_cuda_default_stream(none));
     WRONG(tn_cuda_current_stream(none));
+    WRONG(tn_cuda_can_access_peer(none, none, &peer));
+    WRONG(tn_cuda_set_wait("now and then"));
+    WRONG(tn_cuda_stream_from_handle(NULL, none));
+    WRONG(tn_cuda_memory_snapshot(none));
     WRONG(tn_cuda_set_stream(NULL));
     WRONG(tn_stream_synchronize(NULL));
     WRONG(tn_stream_wait_stream(NULL, NULL));
