@@ -253,7 +253,9 @@ DEVICE u16 f32_bf16(f32 f)
  * Who finds the turn taken may leave: what is being noted is as bad as its own. */
 DEVICE void TN_INDEX_FAULT(GLOBAL u64 *fault, i32 op, i64 index, i64 size)
 {
-    if (ATOMIC_LOAD_U64(fault) != 0 || !FAULT_TURN())
+    if (ATOMIC_LOAD_U64(fault) != 0)
+        return;
+    if (!FAULT_TURN())
         return;
     if (ATOMIC_CAS_U64(fault, (u64)0, (u64)op + 1) == 0) {
         fault[1] = (u64)index;
