@@ -20,7 +20,7 @@ ok() {
 
 # ---- every command and option of --help, no other, is in each of them ----
 commands=$("$tenon" --help | sed -n 's/^  \([a-z]*\) .*/\1/p' | tr '\n' ' ')
-ok "there are commands" "$(echo "$commands" | wc -w)" 5
+ok "there are commands" "$(echo "$commands" | wc -w)" 6
 options_of() { "$tenon" "$1" --help | sed -n 's/^  \(--*[a-zA-Z][a-z-]*\).*/\1/p' | sort | tr '\n' ' '; }
 of_man() { sed -n 's/\\-/-/g; s/^\\fB\(-[^\\]*\).*/\1/p' "$made/man/tenon-$1.1" | sort | tr '\n' ' '; }
 of_fish() {
@@ -39,7 +39,7 @@ for command in $commands; do
     ok "tenon.1 names $command" "$(sed '/^.SH OPTIONS/,$d' "$made/man/tenon.1" | grep -c "^.BR tenon.*-$command (1)$")" 1
 done
 # shellcheck disable=SC2012 # names without blanks
-ok "a page for each command, and that of all" "$(ls "$made/man" | wc -l)" 6
+ok "a page for each command, and that of all" "$(ls "$made/man" | wc -l)" 7
 
 for variable in TENON_NUM_THREADS CUDA_VISIBLE_DEVICES TENON_FAKE_GPUS; do
     ok "tenon.1 says what $variable is" "$(grep -A 1 -x ".B $variable" "$made/man/tenon.1" | wc -l)" 2
