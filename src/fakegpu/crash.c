@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
-static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-enum { SIGNALS = sizeof signals / sizeof *signals };
-
 /* What the kernel that runs on this thread is to leave by. */
 static _Thread_local fake_crash *running;
 
 #if !defined(TN_ASAN) && !defined(TN_TSAN)
 enum { STACK = 64 << 10 };
+
+static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+enum { SIGNALS = sizeof signals / sizeof *signals };
 
 static struct sigaction former[SIGNALS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
