@@ -19,7 +19,7 @@ foreach(name IN ITEMS exp exp2 log log2 pow hypot hypotf pthread_sigmask pthread
                       dlclose dlsym dlerror dladdr __libc_start_main)
   list(APPEND tenon_older ${name}=GLIBC_2.2.5)
 endforeach()
-list(APPEND tenon_older pthread_timedjoin_np=GLIBC_2.3.3 pthread_setaffinity_np=GLIBC_2.3.4)
+list(APPEND tenon_older pthread_timedjoin_np=GLIBC_2.3.3 dladdr1=GLIBC_2.3.3 dlinfo=GLIBC_2.3.3 pthread_setaffinity_np=GLIBC_2.3.4)
 foreach(name IN ITEMS strtol strtoll strtoul strtoull)
   list(APPEND tenon_older __isoc23_${name}=${name}=GLIBC_2.2.5)
 endforeach()
