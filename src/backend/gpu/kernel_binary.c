@@ -129,12 +129,12 @@ static binary *list(const tn__cache_key *key)
 
 /* ---- getting one ---- */
 
-static tn_status produce(const tn__binary_source *s, bool anew, binary *b)
+/* Without the lock: what others read of a binary that is being made, they read under it. */
+static tn_status produce(const tn__binary_source *s, bool anew, binary *b, bool *from_disk)
 {
-    if (!anew && tn__cache_load(&s->key, &b->bytes, &b->size)) {
-        b->from_disk = true;
+    *from_disk = !anew && tn__cache_load(&s->key, &b->bytes, &b->size);
+    if (*from_disk)
         return TN_OK;
-    }
     tn_status e = tn__backend_of(s->device)->gpu->compile(s->device, s->text, s->name, &b->bytes, &b->size);
     atomic_fetch_add(&counts.compiled, !e);
     return e;
@@ -146,9 +146,11 @@ static binary *make(const tn__binary_source *s, bool anew)
     binary *b = list(&s->key);
     if (!b)
         return NULL;
+    bool from_disk;
     pthread_mutex_unlock(&all.lock);
-    tn_status e = produce(s, anew, b);
+    tn_status e = produce(s, anew, b, &from_disk);
     pthread_mutex_lock(&all.lock);
+    b->from_disk = from_disk;
     tn__making *making = b->making;
     b->making = NULL;
     if (e)
