@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { WORD = 64, SMALLEST_SPLIT = 20 }; /* MiB */
 
@@ -58,12 +57,20 @@ static bool is_next(reader *r, char c)
     return true;
 }
 
+/* Digits, and a point among them. Not by strtod, which reads what the program's locale writes: 0,5. */
 static bool number(reader *r, const char *key, const char *word, double *value)
 {
-    char *end = NULL;
-    bool digits = *word >= '0' && *word <= '9';
-    *value = digits ? strtod(word, &end) : 0;
-    return (digits && !*end) || refuse(r, "Error, expecting %s value, but got '%s'", key, word);
+    const char *c = word;
+    double n = 0, unit = 1;
+    for (bool point = false; (*c >= '0' && *c <= '9') || (*c == '.' && c > word && !point); c++)
+        if (*c == '.') {
+            point = true;
+        } else {
+            n = n * 10 + (*c - '0');
+            unit *= point ? 10 : 1;
+        }
+    *value = n / unit;
+    return (c > word && !*c) || refuse(r, "Error, expecting %s value, but got '%s'", key, word);
 }
 
 /* A whole number of MiB, as bytes. */
@@ -73,7 +80,7 @@ static bool mebibytes(reader *r, const char *key, size_t *bytes)
     double n;
     if (!number(r, key, next(r, word), &n))
         return false;
-    if (n != (double)(int64_t)n || n > (double)((size_t)PTRDIFF_MAX >> 20))
+    if (n > (double)((size_t)PTRDIFF_MAX >> 20) || n != (double)(int64_t)n)
         return refuse(r, "Error, expecting %s value, but got '%s'", key, word);
     *bytes = (size_t)n << 20;
     return true;

@@ -1,29 +1,8 @@
 /* Fake GPUs: missing synchronisation is found every time, and what is ordered is let through. */
-#include "fake/driver/helpers.h"
+#include "fake/driver/two_streams.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
-
-enum { N = 1024, BYTES = 4 * N };
-
-static tn__cu_ptr p, q;
-static tn__cu_stream s, t;
-static tn__cu_event e;
-
-static void start(void)
-{
-    kit_start();
-    p = kit_memory(BYTES);
-    q = kit_memory(BYTES);
-    s = kit_stream();
-    t = kit_stream();
-    e = kit_event();
-}
-
-static const void *at(tn__cu_ptr x)
-{
-    return (const void *)(uintptr_t)x;
-}
 
 /* ---- two streams ---- */
 

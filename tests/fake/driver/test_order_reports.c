@@ -1,29 +1,8 @@
 /* Fake GPUs: how missing synchronisation is told: the calls by name, errors or warnings; and what becomes of checks that have no
  * memory. */
-#include "fake/driver/helpers.h"
+#include "fake/driver/two_streams.h"
 #include <stdlib.h>
 #include <unistd.h>
-
-enum { N = 1024, BYTES = 4 * N };
-
-static tn__cu_ptr p, q;
-static tn__cu_stream s, t;
-static tn__cu_event e;
-
-static void start(void)
-{
-    kit_start();
-    p = kit_memory(BYTES);
-    q = kit_memory(BYTES);
-    s = kit_stream();
-    t = kit_stream();
-    e = kit_event();
-}
-
-static const void *at(tn__cu_ptr x)
-{
-    return (const void *)(uintptr_t)x;
-}
 
 /* ---- who called, and mere warnings ---- */
 
