@@ -1,5 +1,5 @@
-/* tests/fake/driver/two_streams.h: what tests of order begin with: memory p and q of device 0, two streams that nothing orders, an
- * event. Of each program its own. */
+/* tests/fake/driver/two_streams.h: what tests of order begin with: memory p and q of device 0, two streams that nothing orders,
+ * and an event. Each program has its own. */
 #ifndef TENON_TESTS_FAKE_DRIVER_TWO_STREAMS_H
 #define TENON_TESTS_FAKE_DRIVER_TWO_STREAMS_H
 
