@@ -7,6 +7,7 @@
  *
  *   TENON_NVRTC_ARCHS=80,90  every unit is judged, for each of these architectures
  *   TENON_NVRTC_FAMILY=copy  this family only
+ *   TENON_NVRTC_UNIT=float64 units whose name has that in it only
  *   TENON_NVRTC_TABLE=1      prints the table of docs/gpu-kernels.md; those that are judged are judged for each architecture
  *   TENON_NVRTC_KEEP=folder  writes each unit's text and optimised cubin there, to be looked at (cuobjdump -sass) */
 #include "compiler.h"
@@ -180,16 +181,23 @@ static double processor_seconds(void)
     return seconds;
 }
 
+/* Is the unit one of those that were asked for? */
+static bool is_wanted(const tn__gpu_unit *u)
+{
+    const char *family = getenv("TENON_NVRTC_FAMILY"), *part = getenv("TENON_NVRTC_UNIT");
+    const tn__gpu_unit_name name = tn__gpu_unit_str(u);
+    return (!family || !strcmp(family, tn__gpu_family_name(u->family))) && (!part || strstr(name.s, part));
+}
+
 /* Takes every PROCESSES-th unit. */
 static void work_on(work *w, int share)
 {
     tn__gpu_unit u;
-    const char *only = getenv("TENON_NVRTC_FAMILY");
     for (int pass = 0; pass < 2; pass++) {
         int32_t taken = 0;
         for (tn__gpu_family f = 0; f < TN__FAMILIES; f++)
             for (int32_t i = 0; tn__gpu_units_of(f, i, &u); i++) {
-                if (taken++ % PROCESSES != share || (only && strcmp(only, tn__gpu_family_name(f)) != 0))
+                if (!is_wanted(&u) || taken++ % PROCESSES != share)
                     continue;
                 w->count.units += pass == 0;
                 w->count.failed += !build(w, &u, i, pass == 0);
@@ -308,8 +316,8 @@ int main(void)
     if (!*n.ptxas)
         printf("skipped: registers, spills and stacks: no ptxas in TENON_CUDA_PATH, PATH, /usr/local/cuda*/bin\n");
     const int lost = work_on_all(&w), wrong = faulty_kernels(&n, w.archs[0], &faults);
-    const bool one_family = getenv("TENON_NVRTC_FAMILY") != NULL;
-    const int unseen = one_family ? 0 : missed(&w);
+    const bool some = getenv("TENON_NVRTC_FAMILY") || getenv("TENON_NVRTC_UNIT");
+    const int unseen = some ? 0 : missed(&w);
     const bool holds = !*n.ptxas || getenv("TENON_NVRTC_TABLE") || table_holds(&w.table, &n);
     if (getenv("TENON_NVRTC_TABLE"))
         table_print(&w.table, &n);
