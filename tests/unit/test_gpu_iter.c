@@ -211,12 +211,15 @@ static void every_row(void **state)
 static void no_unit_twice(void **state)
 {
     (void)state;
-    tn__gpu_unit u, v;
+    static tn__gpu_unit units[1024];
     for (tn__gpu_family f = 0; f < TN__FAMILIES; f++)
-        for (int32_t i = 0; tn__gpu_units_of(f, i, &u); i++)
-            for (int32_t k = 0; k < i && tn__gpu_units_of(f, k, &v); k++)
-                if (u.in == v.in && u.out == v.out && u.compute == v.compute && u.variant == v.variant)
-                    fail_msg("%s is in units.def twice", tn__gpu_unit_str(&u).s);
+        for (int32_t i = 0; tn__gpu_units_of(f, i, &units[i]); i++) {
+            const tn__gpu_unit *u = &units[i];
+            assert_true(i + 1 < (int32_t)TN_COUNT(units));
+            for (const tn__gpu_unit *v = units; v < u; v++)
+                if (u->in == v->in && u->out == v->out && u->compute == v->compute && u->variant == v->variant)
+                    fail_msg("%s is in units.def twice", tn__gpu_unit_str(u).s);
+        }
 }
 
 int main(void)
