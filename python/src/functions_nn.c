@@ -43,6 +43,51 @@ tn_tensor *call_pad_any(const py_value *v)
     return (tn_pad_opt)(v[0].s.v.t, pad, &o);
 }
 
+/* What the functions of one number of dimensions have in common: slots 3, 5 and 6 of conv, 3, 4, 5, 6 and 7 of conv_transpose.
+ * PyTorch takes 0 groups for a number, the library for none said. */
+static int64_t groups_of(const py_value *v)
+{
+    return v->s.v.i ? v->s.v.i : -1;
+}
+
+#define CONVOLUTION(n) \
+    tn_tensor *call_conv##n##d(const py_value *v) \
+    { \
+        const char *mode = v[7].u.text; \
+        tn_conv##n##d_options o = {.struct_size = sizeof o, \
+                                   .site = "", \
+                                   .stride = py_ints(&v[3]), \
+                                   .padding = py_ints(&v[4]), \
+                                   .dilation = py_ints(&v[5]), \
+                                   .groups = groups_of(&v[6]), \
+                                   .same = mode && !strcmp(mode, "same")}; \
+        if (mode && !o.same && strcmp(mode, "valid")) \
+            return no_such_padding(mode); \
+        return (tn_conv##n##d_opt)(v[0].s.v.t, v[1].s.v.t, v[2].s.v.t, &o); \
+    } \
+    tn_tensor *call_conv_transpose##n##d(const py_value *v) \
+    { \
+        tn_conv_transpose##n##d_options o = {.struct_size = sizeof o, \
+                                             .site = "", \
+                                             .stride = py_ints(&v[3]), \
+                                             .padding = py_ints(&v[4]), \
+                                             .output_padding = py_ints(&v[5]), \
+                                             .groups = groups_of(&v[6]), \
+                                             .dilation = py_ints(&v[7])}; \
+        return (tn_conv_transpose##n##d_opt)(v[0].s.v.t, v[1].s.v.t, v[2].s.v.t, &o); \
+    }
+
+static tn_tensor *no_such_padding(const char *mode)
+{
+    char text[128];
+    snprintf(text, sizeof text, "Invalid padding string: '%s'", mode);
+    return refused(PyExc_RuntimeError, text);
+}
+
+CONVOLUTION(1)
+CONVOLUTION(2)
+CONVOLUTION(3)
+
 tn_tensor *call_rot90_any(const py_value *v)
 {
     static int64_t first_two[] = {0, 1};
