@@ -293,6 +293,7 @@ F(conv3d, tn_conv3d(tn_unsqueeze(x, 0), tn_unsqueeze(y, 0), in[2], .padding = TN
 F(conv_transpose2d,
   tn_conv_transpose2d(x, y, in[2], .stride = TN_INTS(2, 1), .padding = TN_INTS(1, 0), .output_padding = TN_INTS(1, 0)))
 F(conv_transpose1d, tn_conv_transpose1d(x, y, TN_NONE, .groups = 2, .dilation = TN_INTS(2), .stride = TN_INTS(3)))
+F(conv_transpose_more, tn_conv_transpose1d(x, y, TN_NONE, .dilation = TN_INTS(3), .output_padding = TN_INTS(2)))
 F(convolution_weight, tn__convolution_weight(x, y, TN_DIMS(2, 1), TN_DIMS(1, 0), TN_DIMS(1, 1), 1, TN_DIMS(2, 2)))
 
 static const gradient_case gradients[] = {
@@ -302,7 +303,8 @@ static const gradient_case gradients[] = {
     {"conv3d", f_conv3d, 3, {{4, {2, 2, 3, 2}}, {4, {2, 2, 2, 2}}, {1, {1}}}, false},
     {"conv_transpose2d", f_conv_transpose2d, 3, {{4, {2, 2, 2, 2}}, {4, {2, 1, 3, 2}}, {1, {1}}}, false},
     {"conv_transpose1d of groups", f_conv_transpose1d, 2, {{3, {2, 4, 3}}, {3, {4, 1, 2}}}, false},
-    {"_convolution_weight", f_convolution_weight, 2, {{4, {2, 2, 2, 2}}, {4, {2, 2, 4, 3}}}, false},
+    {"conv_transpose1d, more than it reaches", f_conv_transpose_more, 2, {{3, {2, 2, 3}}, {3, {2, 1, 2}}}, false},
+    {"_convolution_weight", f_convolution_weight, 2, {{4, {2, 2, 3, 2}}, {4, {2, 2, 4, 3}}}, false},
     {NULL, NULL, 0, {{0, {0}}}, false},
 };
 

@@ -7,6 +7,17 @@ static tn_dims dims(const tn__dims *d)
     return tn_dims_of(d->d, d->n);
 }
 
+/* The first elements of a convolution's result: as many as there are of the gradient that it is to be. A transposed one may have
+ * been given more sizes than its input reaches (output_padding). */
+static tn_tensor *first_of(tn_tensor *y, const tn__backward *b, int32_t i)
+{
+    const int64_t *size = b->node->in[i].shape;
+    for (int32_t d = 2; y && d < y->ndim; d++)
+        if (y->shape[d] != size[d])
+            y = tn_narrow(y, d, 0, size[d]);
+    return y;
+}
+
 /* The rows with the numbers of one of them. */
 static tn_tensor *y_of(const tn__convolution_params *p, tn_tensor *x, tn_tensor *w)
 {
@@ -63,7 +74,7 @@ tn_status tn__d_convolution_input(tn__backward *b)
     tn_tensor *gg = b->g[0];
     if (b->need[0]) {
         tn_tensor *w = tn__saved_tensor(b, 1);
-        e = w ? tn__give(b, 0, y_of(p, gg, w)) : tn_error_code();
+        e = w ? tn__give(b, 0, first_of(y_of(p, gg, w), b, 0)) : tn_error_code();
     }
     if (!e && b->need[1]) {
         tn_tensor *g = tn__saved_tensor(b, 0);
@@ -82,7 +93,7 @@ tn_status tn__d_convolution_weight(tn__backward *b)
     tn_tensor *gw = b->g[0];
     if (b->need[0]) {
         tn_tensor *x = tn__saved_tensor(b, 1);
-        e = x ? tn__give(b, 0, y_of(p, x, gw)) : tn_error_code();
+        e = x ? tn__give(b, 0, first_of(y_of(p, x, gw), b, 0)) : tn_error_code();
     }
     if (!e && b->need[1]) {
         tn_tensor *g = tn__saved_tensor(b, 0);

@@ -164,6 +164,17 @@ tn_status tn__infer_convolution(tn__call *c)
     return e ? e : tn__infer_one(c);
 }
 
+/* Can y be of x and a kernel of these sizes, in each dimension? It may have fewer elements than they give. */
+static bool are_of(const int64_t *y, const int64_t *x, const int64_t *kernel, const tn__convolution_params *p)
+{
+    for (int32_t i = 0; i < p->stride.n; i++) {
+        const int64_t most = x[i] + 2 * p->padding.d[i] - p->dilation.d[i] * (kernel[i] - 1) - 1;
+        if (kernel[i] < 1 || most < 0 || y[i] > most / p->stride.d[i] + 1)
+            return false;
+    }
+    return true;
+}
+
 tn_status tn__infer_convolution_input(tn__call *c)
 {
     const tn__convolution_params *p = c->params;
@@ -175,7 +186,7 @@ tn_status tn__infer_convolution_input(tn__call *c)
     tn__spec_like(s, g);
     s->shape[1] = w->shape[1] * p->groups;
     for (int32_t i = 0; i < p->stride.n; i++)
-        if ((s->shape[2 + i] = i < p->size.n ? p->size.d[i] : 0) < 1)
+        if ((s->shape[2 + i] = i < p->size.n ? p->size.d[i] : 0) < (g->shape[0] && g->shape[1] ? 1 : 0))
             return tn__error(
                 TN_EINVAL, "a transposed convolution of %s by %s has no elements: padding %lld is too large",
                 tn__shape_str(g->shape, g->ndim).s, tn__shape_str(w->shape, w->ndim).s, (long long)p->padding.d[i]);
@@ -187,7 +198,13 @@ tn_status tn__infer_convolution_weight(tn__call *c)
     const tn__convolution_params *p = c->params;
     const tn_tensor *g = tn__in(c, 0), *x = tn__in(c, 1);
     tn__spec *s = &c->spec[0];
-    if (g->ndim != x->ndim || g->ndim != p->size.n + 2 || g->shape[0] != x->shape[0] || g->dtype != x->dtype)
+    tn_status e = check_numbers(p);
+    if (e)
+        return e;
+    const bool fits = g->ndim == x->ndim && g->ndim == p->stride.n + 2 && p->size.n == p->stride.n &&
+                      p->padding.n == p->stride.n && p->dilation.n == p->stride.n && g->shape[0] == x->shape[0] &&
+                      g->dtype == x->dtype && g->shape[1] % p->groups == 0 && x->shape[1] % p->groups == 0;
+    if (!fits || (g->numel && !are_of(g->shape + 2, x->shape + 2, p->size.d, p)))
         return tn__error(TN_EINVAL, "a gradient of %s is of no convolution of %s", tn__shape_str(g->shape, g->ndim).s,
                          tn__shape_str(x->shape, x->ndim).s);
     tn__spec_like(s, g);
