@@ -50,15 +50,20 @@ static int64_t groups_of(const py_value *v)
     return v->s.v.i ? v->s.v.i : -1;
 }
 
+static tn_ints ints_or_none(const py_value *v)
+{
+    return v->given ? py_ints(v) : (tn_ints){NULL, 0};
+}
+
 #define CONVOLUTION(n) \
     tn_tensor *call_conv##n##d(const py_value *v) \
     { \
-        const char *mode = v[7].u.text; \
+        const char *mode = v[7].given ? v[7].u.text : NULL; \
         tn_conv##n##d_options o = {.struct_size = sizeof o, \
                                    .site = "", \
-                                   .stride = py_ints(&v[3]), \
-                                   .padding = py_ints(&v[4]), \
-                                   .dilation = py_ints(&v[5]), \
+                                   .stride = ints_or_none(&v[3]), \
+                                   .padding = ints_or_none(&v[4]), \
+                                   .dilation = ints_or_none(&v[5]), \
                                    .groups = groups_of(&v[6]), \
                                    .same = mode && !strcmp(mode, "same")}; \
         if (mode && !o.same && strcmp(mode, "valid")) \
@@ -69,11 +74,11 @@ static int64_t groups_of(const py_value *v)
     { \
         tn_conv_transpose##n##d_options o = {.struct_size = sizeof o, \
                                              .site = "", \
-                                             .stride = py_ints(&v[3]), \
-                                             .padding = py_ints(&v[4]), \
-                                             .output_padding = py_ints(&v[5]), \
+                                             .stride = ints_or_none(&v[3]), \
+                                             .padding = ints_or_none(&v[4]), \
+                                             .output_padding = ints_or_none(&v[5]), \
                                              .groups = groups_of(&v[6]), \
-                                             .dilation = py_ints(&v[7])}; \
+                                             .dilation = ints_or_none(&v[7])}; \
         return (tn_conv_transpose##n##d_opt)(v[0].s.v.t, v[1].s.v.t, v[2].s.v.t, &o); \
     }
 

@@ -8,9 +8,8 @@ import sys
 
 # PyTorch's name, as far as it goes: what Tenon does not have, and what serves instead; docs/missing-names.md shows them in this order.
 _INSTEAD = (
-    (r"nn\.(Lazy)?Conv(Transpose)?\dd|(nn\.functional\.)?conv(_transpose)?\dd|(nn\.functional\.)?conv_tbc|convolution|nn\.modules\.conv"
-     r"|nn\.functional\.grad|nn\.grad|(mkldnn|cudnn|miopen)_(depthwise_)?convolution\w*",
-     "convolutions; torch.as_strided and a product of matrices make them"),
+    (r"nn\.functional\.grad|nn\.grad|(mkldnn|cudnn|miopen)_(depthwise_)?convolution\w*",
+     "it; torch.nn.functional.conv2d and what is like it record their gradients"),
     (r"(nn\.|nn\.functional\.|mkldnn_|quantized_)?(Adaptive|Fractional|adaptive_|fractional_)?(Avg|Max|LP|avg_|max_|lp_)_?(Pool|Unpool|pool|unpool)\dd.*"
      r"|mkldnn_adaptive_avg_pool2d|nn\.modules\.pooling", "pooling; torch.as_strided or reshape, then Tensor.amax or Tensor.mean, make it"),
     (r"nn\.(RNN|LSTM|GRU)\w*|nn\.modules\.rnn|nn\.utils\.rnn|rnn_\w+|lstm\w*|gru\w*|(mkldnn|miopen)_rnn\w*",

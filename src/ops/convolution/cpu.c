@@ -149,9 +149,14 @@ tn_status tn__cpu_convolution(const tn__launch *l)
     e = e ? e : offsets_get(&f, &o.c);
     if (!e) {
         const tn__conv *c = &o.c;
+        const int64_t taps = tn__conv_taps(c);
         tn__gather_product p = {.g = gather_x(&o, o.in[0].at, f.at),
                                 .rows = c->out,
-                                .weights = o.in[1].at,
+                                .weights = {o.in[1].at,
+                                            c->out * c->in * taps,
+                                            c->in * taps,
+                                            taps,
+                                            {c->d[1].kernel * c->d[2].kernel, c->d[2].kernel, 1}},
                                 .bias = l->n_in > 2 ? o.in[2].at : NULL,
                                 .out = o.out.at,
                                 .out_channel = tn__conv_y(c),
@@ -189,116 +194,78 @@ tn_status tn__cpu_convolution_weight(const tn__launch *l)
  * same taps, each of them at t = t' + (r + pad - k * dilation) / stride: for each remainder of each dimension a product of its
  * own, whose weights are those taps. */
 
-/* The taps of remainder r, and where they read. */
-static int64_t taps_of(const tn__conv_dim *d, int64_t r, int64_t *tap, int64_t *offset)
+/* The taps of remainder r, every 'step'th from 'first' on, and where they read. */
+static int64_t taps_of(const tn__conv_dim *d, int64_t r, int64_t *first, int64_t *step, int64_t *offset)
 {
     int64_t n = 0;
     for (int64_t k = 0; k < d->kernel; k++) {
         const int64_t at = r + d->pad - k * d->dilation;
-        if (at % d->stride == 0) {
-            tap[n] = k;
-            offset[n++] = at / d->stride;
-        }
+        if (at % d->stride)
+            continue;
+        if (n == 0)
+            *first = k;
+        if (n == 1)
+            *step = k - *first;
+        offset[n++] = at / d->stride;
     }
     return n;
 }
 
-typedef struct turn_job {
-    const tn__conv *c;
-    const char *weights;
-    char *to;
-    const int64_t *tap[TN__SPATIAL];
-    int64_t n[TN__SPATIAL], item;
-} turn_job;
-
-/* Weights [group * out][in][kernel] as [group][in][out][taps]; items are groups' channels of x. */
-static void turn_weights(void *ctx, int64_t begin, int64_t end)
+static tn_status run_phase(const operands *o, const char *bias, int64_t *offset, const int64_t *r)
 {
-    const turn_job *j = ctx;
-    const tn__conv *c = j->c;
-    const int64_t kernel = tn__conv_taps(c), item = j->item;
-    char *to = j->to + begin * c->out * j->n[0] * j->n[1] * j->n[2] * item;
-    for (int64_t i = begin; i < end; i++)
-        for (int64_t o = 0; o < c->out; o++) {
-            const char *from = j->weights + ((i / c->in * c->out + o) * c->in + i % c->in) * kernel * item;
-            for (int64_t a = 0; a < j->n[0]; a++)
-                for (int64_t b = 0; b < j->n[1]; b++)
-                    for (int64_t k = 0; k < j->n[2]; k++, to += item) {
-                        const int64_t at =
-                            (j->tap[0][a] * c->d[1].kernel + j->tap[1][b]) * c->d[2].kernel + j->tap[2][k];
-                        memcpy(to, from + at * item, (size_t)item);
-                    }
-        }
-}
-
-/* What the phases of a launch share. */
-typedef struct phases {
-    const operands *o;
-    const char *bias;
-    int64_t *offset, *tap; /* room for all taps */
-    char *weights;
-} phases;
-
-static tn_status run_phase(const phases *s, const int64_t *r)
-{
-    const tn__conv *c = &s->o->c;
-    const int64_t item = (int64_t)tn__type_size(s->o->type);
-    turn_job turn = {.c = c, .weights = s->o->in[1].at, .to = s->weights, .item = item};
-    tn__gather_product p = {.g = {.type = s->o->type,
+    const tn__conv *c = &o->c;
+    const int64_t item = (int64_t)tn__type_size(o->type), taps = tn__conv_taps(c);
+    tn__gather_product p = {.g = {.type = o->type,
                                   .images = c->images,
                                   .groups = c->groups,
                                   .channels = c->out,
-                                  .in = s->o->in[0].at,
+                                  .in = o->in[0].at,
                                   .in_channel = tn__conv_y(c)},
                             .rows = c->in,
-                            .weights = s->weights,
-                            .bias = s->bias,
-                            .out = s->o->out.at,
+                            .weights = {o->in[1].at, c->out * c->in * taps, taps, c->in * taps, {0}},
+                            .bias = bias,
+                            .out = o->out.at,
                             .out_channel = tn__conv_x(c)};
-    int64_t x_stride = 1, y_stride = 1, used = 0;
+    int64_t x_stride = 1, y_stride = 1, w_stride = 1;
     for (int i = TN__SPATIAL - 1; i >= 0; i--) {
         const tn__conv_dim *d = &c->d[i];
-        const int64_t n = taps_of(d, r[i], s->tap + used, s->offset + used);
-        p.g.d[i] = (tn__taps){tn__div_up(d->x - r[i], d->stride), d->y, 1, y_stride, n, s->offset + used};
-        turn.tap[i] = s->tap + used;
-        turn.n[i] = n;
+        int64_t first = 0, step = 1;
+        const int64_t n = taps_of(d, r[i], &first, &step, offset);
+        p.g.d[i] = (tn__taps){tn__div_up(d->x - r[i], d->stride), d->y, 1, y_stride, n, offset};
+        p.weights.at += first * w_stride * item;
+        p.weights.tap[i] = step * w_stride;
         p.out_step[i] = d->stride * x_stride;
         p.out += r[i] * x_stride * item;
-        used += n;
+        offset += n;
         x_stride *= d->x;
         y_stride *= d->y;
+        w_stride *= d->kernel;
     }
     p.g.in_image = c->groups * c->out * p.g.in_channel;
     p.out_image = c->groups * c->in * p.out_channel;
-    tn__parallel_for(c->groups * c->in, tn__div_up(8192, c->out * tn__conv_taps(c)), turn_weights, &turn);
     return tn__gather_multiply(&p);
 }
 
-static tn_status run_phases(const operands *o, const char *bias)
+static tn_status run_phases(const operands *o, const char *bias, int64_t *offset)
 {
     const tn__conv *c = &o->c;
-    const int64_t taps = c->d[0].kernel + c->d[1].kernel + c->d[2].kernel;
-    const size_t lists = 2 * (size_t)taps * sizeof(int64_t),
-                 bytes = lists + (size_t)(c->groups * c->in * c->out * tn__conv_taps(c)) * tn__type_size(o->type);
-    char *room = tn__block_get(bytes);
-    if (!room)
-        return tn__error_memory("the weights of a convolution", bytes);
-    phases s = {o, bias, (int64_t *)(void *)room, (int64_t *)(void *)room + taps, room + lists};
     tn_status e = TN_OK;
     int64_t r[TN__SPATIAL];
     for (r[0] = 0; r[0] < TN_MIN(c->d[0].stride, c->d[0].x) && !e; r[0]++)
         for (r[1] = 0; r[1] < TN_MIN(c->d[1].stride, c->d[1].x) && !e; r[1]++)
             for (r[2] = 0; r[2] < TN_MIN(c->d[2].stride, c->d[2].x) && !e; r[2]++)
-                e = run_phase(&s, r);
-    tn__block_put(room, bytes);
+                e = run_phase(o, bias, offset, r);
     return e;
 }
 
 tn_status tn__cpu_convolution_input(const tn__launch *l)
 {
     operands o = {.type = 0};
+    offsets f = {.at = NULL};
     tn_status e = prepare(&o, l);
+    e = e ? e : offsets_get(&f, &o.c);
     if (!e && l->out[0].numel)
-        e = run_phases(&o, l->n_in > 2 ? o.in[2].at : NULL);
+        e = run_phases(&o, l->n_in > 2 ? o.in[2].at : NULL, f.at);
+    offsets_put(&f);
     return finish(&o, l, e);
 }

@@ -118,6 +118,10 @@ static void copy_dense(char *to, const char *from, int64_t bytes)
 
 static void copy_apart(char *to, const char *from, int64_t n, int64_t step, int64_t item)
 {
+    if (n >= 16) {
+        tn__isa()->move(to, 1, from, step, n, (size_t)item);
+        return;
+    }
     if (item == 4)
         for (int64_t i = 0; i < n; i++)
             memcpy(to + 4 * i, from + 4 * i * step, 4);
@@ -161,6 +165,7 @@ typedef struct job {
     const tn__gemm_isa *isa;
     int64_t item, depth, places, width;
     int64_t height, padded; /* of a panel of weights; all rows of a group's */
+    int64_t run, step;      /* of a row of weights: so many lie 'step' apart */
     char *packed;           /* weights: [group][block of depth][panel][k][height] */
     int64_t cols, rows, col_tasks, row_tasks;
     bool dense; /* places of the result lie one after the other */
@@ -181,6 +186,40 @@ static int64_t panel_height(int64_t most, int64_t rows)
     return TN_MIN(best, rows + (rows & 1));
 }
 
+/* How many weights of a row lie evenly, in the order of the depth. */
+static void find_runs(job *j)
+{
+    const tn__weights *w = &j->p->weights;
+    const tn__taps *d = j->p->g.d;
+    const int64_t taps = tn__gather_taps(&j->p->g);
+    j->step = w->tap[2];
+    j->run = d[2].n;
+    if (d[1].n == 1 || w->tap[1] == j->run * j->step)
+        j->run *= d[1].n;
+    if (j->run == d[1].n * d[2].n && (d[0].n == 1 || w->tap[0] == j->run * j->step))
+        j->run *= d[0].n;
+    if (taps == 1)
+        j->step = w->channel;
+    if (j->run == taps && (taps == 1 || w->channel == taps * j->step))
+        j->run = j->depth;
+}
+
+/* Rows from i on of a block, as one panel. */
+static void pack_panel(const job *j, char *to, int64_t group, int64_t i, int64_t k0, int64_t k)
+{
+    const tn__weights *w = &j->p->weights;
+    const tn__taps *d = j->p->g.d;
+    const int64_t taps = tn__gather_taps(&j->p->g), n = TN_MIN(j->height, j->p->rows - i);
+    for (int64_t at = k0, some; at < k0 + k; at += some) {
+        const int64_t tap = at % taps, place = group * w->group + i * w->row + at / taps * w->channel +
+                                               tap / (d[1].n * d[2].n) * w->tap[0] + tap / d[2].n % d[1].n * w->tap[1] +
+                                               tap % d[2].n * w->tap[2];
+        some = TN_MIN(k0 + k - at, j->run - at % j->run);
+        j->isa->pack(to + (at - k0) * j->height * j->item, (int)j->height, w->at + place * j->item, w->row, j->step, n,
+                     some, 1, 1);
+    }
+}
+
 /* Items are blocks of the depth, of each group. */
 static void pack_weights(void *ctx, int64_t begin, int64_t end)
 {
@@ -188,11 +227,9 @@ static void pack_weights(void *ctx, int64_t begin, int64_t end)
     const int64_t blocks = tn__div_up(j->depth, DEPTH), rows = j->p->rows;
     for (int64_t b = begin; b < end; b++) {
         const int64_t group = b / blocks, k0 = b % blocks * DEPTH, k = TN_MIN(DEPTH, j->depth - k0);
-        const char *from = j->p->weights + (group * rows * j->depth + k0) * j->item;
         char *to = j->packed + (group * j->depth + k0) * j->padded * j->item;
         for (int64_t i = 0; i < rows; i += j->height)
-            j->isa->pack(to + i * k * j->item, (int)j->height, from + i * j->depth * j->item, j->depth, 1,
-                         TN_MIN(j->height, rows - i), k, 1, 1);
+            pack_panel(j, to + i * k * j->item, group, i, k0, k);
     }
 }
 
@@ -292,8 +329,13 @@ static void gather_panel(const job *j, const work *w, const tn__panel *p, char *
     const int64_t taps = tn__gather_taps(g), line = width * j->item;
     int64_t tap = k0 % taps;
     const char *channel = w->in + k0 / taps * g->in_channel * j->item;
+    const bool full = p->width == width && line == 64 && g->d[2].step * g->d[2].stride == 1;
     for (int64_t i = 0; i < k; i++, to += line) {
-        row_of(p, g, channel, tap, to, width);
+        const tn__piece *first = p->piece + p->first[tap];
+        if (full && first->n == width && p->whole[tap]) /* most rows of most panels */
+            memcpy(to, channel + first->from * j->item, 64);
+        else
+            row_of(p, g, channel, tap, to, width);
         if (++tap == taps) {
             tap = 0;
             channel += g->in_channel * j->item;
@@ -391,6 +433,9 @@ tn_status tn__gather_multiply(const tn__gather_product *p)
         fill(p, j.item);
         return TN_OK;
     }
+    if (tn__direct_fits(g, p->rows))
+        return tn__direct_multiply(p);
+    find_runs(&j);
     j.width = 2 * j.isa->vl;
     j.height = panel_height(j.isa->mr, p->rows);
     j.padded = tn__div_up(p->rows, j.height) * j.height;

@@ -54,12 +54,18 @@ void tn__panel_at(tn__panel *p, const tn__gather *g, int64_t j, int64_t n);
 /* Row k (channel, then tap) of a group's n places into to[width], zeros behind them. */
 void tn__panel_row(const tn__panel *p, const tn__gather *g, const char *channels, int64_t k, char *to, int64_t width);
 
+/* Weights as they lie: elements from a group to the next, a row, a channel, a tap of each dimension. */
+typedef struct tn__weights {
+    const char *at;
+    int64_t group, row, channel, tap[TN__SPATIAL];
+} tn__weights;
+
 /* out[image][group * rows + r][place] = bias + weights[group][r][k] * gathered[k][place], where place t is at
  * t[0] * out_step[0] + t[1] * out_step[1] + t[2] * out_step[2]. */
 typedef struct tn__gather_product {
     tn__gather g;
     int64_t rows;
-    const char *weights;
+    tn__weights weights;
     const char *bias; /* NULL: none */
     char *out;
     int64_t out_image, out_channel, out_step[TN__SPATIAL];
@@ -78,5 +84,10 @@ typedef struct tn__gather_sums {
 } tn__gather_sums;
 
 TN_MUST_USE tn_status tn__gather_sum(const tn__gather_sums *s);
+
+/* The same of few filters of one channel each (cpu_direct.c). */
+bool tn__direct_fits(const tn__gather *g, int64_t rows);
+TN_MUST_USE tn_status tn__direct_multiply(const tn__gather_product *p);
+TN_MUST_USE tn_status tn__direct_sum(const tn__gather_sums *s);
 
 #endif

@@ -179,6 +179,8 @@ tn_status tn__gather_sum(const tn__gather_sums *s)
         memset(s->to, 0, (size_t)(all * j.item));
         return TN_OK;
     }
+    if (tn__direct_fits(g, s->rows))
+        return tn__direct_sum(s);
     j.width = 2 * j.isa->vl;
     j.height = TN_MIN(j.isa->mr, s->rows + (s->rows & 1));
     j.padded = tn__div_up(s->rows, j.height) * j.height;

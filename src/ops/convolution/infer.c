@@ -190,6 +190,9 @@ tn_status tn__infer_convolution_input(tn__call *c)
             return tn__error(
                 TN_EINVAL, "a transposed convolution of %s by %s has no elements: padding %lld is too large",
                 tn__shape_str(g->shape, g->ndim).s, tn__shape_str(w->shape, w->ndim).s, (long long)p->padding.d[i]);
+    if (g->numel && !are_of(g->shape + 2, s->shape + 2, w->shape + 2, p))
+        return tn__error(TN_EINVAL, "a gradient of %s is of no convolution by %s", tn__shape_str(g->shape, g->ndim).s,
+                         tn__shape_str(w->shape, w->ndim).s);
     return tn__infer_one(c);
 }
 
