@@ -50,9 +50,10 @@ static int64_t groups_of(const py_value *v)
     return v->s.v.i ? v->s.v.i : -1;
 }
 
+/* A list whose default is not the library's business. */
 static tn_ints ints_or_none(const py_value *v)
 {
-    return v->given ? py_ints(v) : (tn_ints){NULL, 0};
+    return v->n < 0 ? (tn_ints){NULL, 0} : py_ints(v);
 }
 
 #define CONVOLUTION(n) \

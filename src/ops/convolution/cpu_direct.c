@@ -75,7 +75,9 @@ static void fill_line(const plane *p, const tn__gather *g, char *to, const char 
         memset(to, 0, (size_t)(first * item));
         memset(to + end * item, 0, (size_t)((p->length - end) * item));
         const char *src = from + ((first + p->low[2]) * d->step + part) * d->stride * item;
-        if (end > first)
+        if (end > first && d->step * d->stride == 2)
+            tn__isa()->convolution.second[g->type](to + first * item, src, end - first);
+        else if (end > first)
             tn__isa()->move(to + first * item, 1, src, d->step * d->stride, end - first, (size_t)item);
     }
 }

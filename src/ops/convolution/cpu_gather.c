@@ -118,8 +118,8 @@ static void copy_dense(char *to, const char *from, int64_t bytes)
 
 static void copy_apart(char *to, const char *from, int64_t n, int64_t step, int64_t item)
 {
-    if (n >= 16) {
-        tn__isa()->move(to, 1, from, step, n, (size_t)item);
+    if (step == 2) {
+        tn__isa()->convolution.second[item == 4 ? TN__F32 : TN__F64](to, from, n);
         return;
     }
     if (item == 4)
@@ -204,32 +204,32 @@ static void find_runs(job *j)
         j->run = j->depth;
 }
 
-/* Rows from i on of a block, as one panel. */
-static void pack_panel(const job *j, char *to, int64_t group, int64_t i, int64_t k0, int64_t k)
+/* Where in its group the weight of a row is that stands at this place of the depth. */
+static int64_t place_of(const job *j, int64_t at)
 {
     const tn__weights *w = &j->p->weights;
     const tn__taps *d = j->p->g.d;
-    const int64_t taps = tn__gather_taps(&j->p->g), n = TN_MIN(j->height, j->p->rows - i);
-    for (int64_t at = k0, some; at < k0 + k; at += some) {
-        const int64_t tap = at % taps, place = group * w->group + i * w->row + at / taps * w->channel +
-                                               tap / (d[1].n * d[2].n) * w->tap[0] + tap / d[2].n % d[1].n * w->tap[1] +
-                                               tap % d[2].n * w->tap[2];
-        some = TN_MIN(k0 + k - at, j->run - at % j->run);
-        j->isa->pack(to + (at - k0) * j->height * j->item, (int)j->height, w->at + place * j->item, w->row, j->step, n,
-                     some, 1, 1);
-    }
+    const int64_t taps = tn__gather_taps(&j->p->g), tap = at % taps;
+    return at / taps * w->channel + tap / (d[1].n * d[2].n) * w->tap[0] + tap / d[2].n % d[1].n * w->tap[1] +
+           tap % d[2].n * w->tap[2];
 }
 
-/* Items are blocks of the depth, of each group. */
+/* Items are blocks of the depth, of each group. What lies together is read together: run by run, the panels of each. */
 static void pack_weights(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
+    const tn__weights *w = &j->p->weights;
     const int64_t blocks = tn__div_up(j->depth, DEPTH), rows = j->p->rows;
     for (int64_t b = begin; b < end; b++) {
         const int64_t group = b / blocks, k0 = b % blocks * DEPTH, k = TN_MIN(DEPTH, j->depth - k0);
         char *to = j->packed + (group * j->depth + k0) * j->padded * j->item;
-        for (int64_t i = 0; i < rows; i += j->height)
-            pack_panel(j, to + i * k * j->item, group, i, k0, k);
+        for (int64_t at = k0, some; at < k0 + k; at += some, to += some * j->height * j->item) {
+            const char *from = w->at + (group * w->group + place_of(j, at)) * j->item;
+            some = TN_MIN(k0 + k - at, j->run - at % j->run);
+            for (int64_t i = 0; i < rows; i += j->height)
+                j->isa->pack(to + i * k * j->item, (int)j->height, from + i * w->row * j->item, w->row, j->step,
+                             TN_MIN(j->height, rows - i), some, 1, 1);
+        }
     }
 }
 

@@ -13,6 +13,8 @@ typedef struct tn__convolution_loops {
                     int64_t n);
     /* *to += the sum of g[i] * x[i] over lines of n elements, so far apart. */
     void (*dot[2])(void *to, const void *g, int64_t g_line, const void *x, int64_t x_line, int64_t n, int64_t lines);
+    /* out[i] = x[2 * i], i < n: bits of four or eight bytes. */
+    void (*second[2])(void *out, const void *x, int64_t n);
 } tn__convolution_loops;
 
 #endif

@@ -1,7 +1,7 @@
 /* ops/convolution/cpu_loops.inc.h: a filter of one channel over a line, and its gradient. */
 #define LOOPS_convolution \
     { \
-        .line = TWO(conv_line), .dot = TWO(conv_dot) \
+        .line = TWO(conv_line), .dot = TWO(conv_dot), .second = TWO(conv_second) \
     }
 
 #if TN_IS_FLOAT
@@ -80,6 +80,14 @@ static void E(conv_dot)(void *to, const void *g_, int64_t g_line, const void *x_
     for (int j = 0; j < E(CONV_STEP); j++)
         rest += sum[0][j];
     *(T *)to += rest;
+}
+
+static void E(conv_second)(void *out_, const void *x_, int64_t n)
+{
+    UT *restrict out = out_;
+    const UT *restrict x = x_;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = x[2 * i];
 }
 #undef CONV_REG
 #undef CONV_UREG
