@@ -222,6 +222,7 @@ class _LazyConv(LazyModuleMixin):
             self.register_parameter("bias", None)
 
     def reset_parameters(self):
+        """Draws the initial values anew, once there are some."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()
 
