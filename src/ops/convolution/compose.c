@@ -2,6 +2,9 @@
 #include "ops/compose.h"
 #include <stdio.h>
 
+/* Of strides, paddings and dilations: sums of them and of sizes are still numbers. */
+#define LARGEST (INT64_C(1) << 40)
+
 /* What the functions of one number of dimensions have in common. */
 typedef struct kind {
     const char *name;
@@ -52,8 +55,13 @@ static bool spread(list *to, tn_ints given, int64_t otherwise, const char *what,
         return false;
     }
     to->n = want;
-    for (int32_t i = 0; i < want; i++)
+    for (int32_t i = 0; i < want; i++) {
         to->d[i] = given.i[given.n == 1 ? 0 : i];
+        if (to->d[i] > LARGEST) {
+            tn__error(TN_EINVAL, "convolution: %s of %lld is more than memory can hold", what, (long long)to->d[i]);
+            return false;
+        }
+    }
     return true;
 }
 
@@ -164,6 +172,12 @@ static tn_tensor *transposed(const kind *k, operands o, const numbers *r)
             return tn__fail(TN_EINVAL, "negative output_padding is not supported");
         if (more >= stride && more >= dilation && stride > 0 && dilation > 0)
             return refuse_output_padding(r);
+        if ((double)x->shape[x->ndim - size.n + i] * (double)stride +
+                (double)dilation * (double)o.weight->shape[2 + i] >
+            0x1p60)
+            return tn__fail(TN_EINVAL,
+                            "convolution: a stride of %lld and a dilation of %lld give more than memory can hold",
+                            (long long)stride, (long long)dilation);
         size.d[i] = x->ndim == o.weight->ndim ? (x->shape[2 + i] - 1) * stride - 2 * r->padding.d[i] +
                                                     dilation * (o.weight->shape[2 + i] - 1) + more + 1
                                               : 0;

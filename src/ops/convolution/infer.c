@@ -140,7 +140,8 @@ static tn_status set_sizes(tn__spec *s, const tn_tensor *x, const tn_tensor *w, 
     const int32_t n = p->stride.n;
     for (int32_t i = 0; i < n; i++) {
         padded[i] = x->shape[2 + i] + 2 * p->padding.d[i];
-        kernel[i] = p->dilation.d[i] * (w->shape[2 + i] - 1) + 1;
+        const bool reaches = (double)p->dilation.d[i] * (double)w->shape[2 + i] < 0x1p60;
+        kernel[i] = reaches ? p->dilation.d[i] * (w->shape[2 + i] - 1) + 1 : INT64_MAX;
         fits &= padded[i] >= kernel[i] && w->shape[2 + i] > 0;
         s->shape[2 + i] = fits ? (padded[i] - kernel[i]) / p->stride.d[i] + 1 : 0;
     }
