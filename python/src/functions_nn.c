@@ -51,9 +51,9 @@ static int64_t groups_of(const py_value *v)
 }
 
 /* A list whose default is not the library's business. */
-static tn_ints ints_or_none(const py_value *v)
+static tn_dims dims_or_none(const py_value *v)
 {
-    return v->n < 0 ? (tn_ints){NULL, 0} : py_ints(v);
+    return v->n < 0 ? (tn_dims){0} : py_dims(v);
 }
 
 #define CONVOLUTION(n) \
@@ -62,9 +62,9 @@ static tn_ints ints_or_none(const py_value *v)
         const char *mode = v[7].given ? v[7].u.text : NULL; \
         tn_conv##n##d_options o = {.struct_size = sizeof o, \
                                    .site = "", \
-                                   .stride = ints_or_none(&v[3]), \
-                                   .padding = ints_or_none(&v[4]), \
-                                   .dilation = ints_or_none(&v[5]), \
+                                   .stride = dims_or_none(&v[3]), \
+                                   .padding = dims_or_none(&v[4]), \
+                                   .dilation = dims_or_none(&v[5]), \
                                    .groups = groups_of(&v[6]), \
                                    .same = mode && !strcmp(mode, "same")}; \
         if (mode && !o.same && strcmp(mode, "valid")) \
@@ -75,11 +75,11 @@ static tn_ints ints_or_none(const py_value *v)
     { \
         tn_conv_transpose##n##d_options o = {.struct_size = sizeof o, \
                                              .site = "", \
-                                             .stride = ints_or_none(&v[3]), \
-                                             .padding = ints_or_none(&v[4]), \
-                                             .output_padding = ints_or_none(&v[5]), \
+                                             .stride = dims_or_none(&v[3]), \
+                                             .padding = dims_or_none(&v[4]), \
+                                             .output_padding = dims_or_none(&v[5]), \
                                              .groups = groups_of(&v[6]), \
-                                             .dilation = ints_or_none(&v[7])}; \
+                                             .dilation = dims_or_none(&v[7])}; \
         return (tn_conv_transpose##n##d_opt)(v[0].s.v.t, v[1].s.v.t, v[2].s.v.t, &o); \
     }
 

@@ -76,12 +76,12 @@ static conv random_conv(int32_t n, bool transposed)
     return c;
 }
 
-static tn_ints list(const int64_t *v, int32_t n)
+static tn_dims list(const int64_t *v, int32_t n)
 {
     bool same = true;
     for (int32_t i = 1; i < n; i++)
         same &= v[i] == v[0];
-    return (tn_ints){v, same ? 1 : (size_t)n};
+    return tn_dims_of(v, same ? 1 : n);
 }
 
 #define CALL(name, ...) \
@@ -179,10 +179,10 @@ static void refusals(void)
             "Given groups=2, expected weight to be divisible by 2 at dimension 0, but got weight of size [[5, 4, 3, "
             "3]] instead");
     REFUSED(tn_conv2d(x, w, TN_NONE, .groups = -1), TN_EINVAL, "non-positive groups is not supported");
-    REFUSED(tn_conv2d(x, w, TN_NONE, .stride = TN_INTS(0)), TN_EINVAL, "non-positive stride is not supported");
-    REFUSED(tn_conv2d(x, w, TN_NONE, .padding = TN_INTS(-1)), TN_EINVAL, "negative padding is not supported");
-    REFUSED(tn_conv2d(x, w, TN_NONE, .dilation = TN_INTS(0)), TN_EINVAL, "non-positive dilation is not supported");
-    REFUSED(tn_conv2d(x, w, TN_NONE, .dilation = TN_INTS(5)), TN_EINVAL,
+    REFUSED(tn_conv2d(x, w, TN_NONE, .stride = TN_DIMS(0)), TN_EINVAL, "non-positive stride is not supported");
+    REFUSED(tn_conv2d(x, w, TN_NONE, .padding = TN_DIMS(-1)), TN_EINVAL, "negative padding is not supported");
+    REFUSED(tn_conv2d(x, w, TN_NONE, .dilation = TN_DIMS(0)), TN_EINVAL, "non-positive dilation is not supported");
+    REFUSED(tn_conv2d(x, w, TN_NONE, .dilation = TN_DIMS(5)), TN_EINVAL,
             "Calculated padded input size per channel: (8 x 8). Kernel size: (11 x 11). Kernel size can't be greater "
             "than actual input size");
     REFUSED(tn_conv2d(x, tn_select(w, 0, 0), TN_NONE), TN_EINVAL,
@@ -190,14 +190,14 @@ static void refusals(void)
             "but got stride=[1, 1]");
     REFUSED(tn_conv2d(tn_ones(TN_SHAPE(8, 8)), w, TN_NONE), TN_EINVAL,
             "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [8, 8]");
-    REFUSED(tn_conv2d(x, w, TN_NONE, .stride = TN_INTS(2), .same = true), TN_EINVAL,
+    REFUSED(tn_conv2d(x, w, TN_NONE, .stride = TN_DIMS(2), .same = true), TN_EINVAL,
             "padding='same' is not supported for strided convolutions");
     REFUSED(tn_conv2d(x, tn_to(w, .dtype = TN_F64), TN_NONE), TN_EDTYPE, "and weight type (torch.");
     REFUSED(tn_conv2d(x, w, tn_ones(TN_SHAPE(6), .dtype = TN_F64)), TN_EDTYPE,
             "Input type (float) and bias type (double) should be the same");
-    REFUSED(tn_conv2d(tn_ones(TN_SHAPE(2, 4, 0, 8)), w, TN_NONE, .padding = TN_INTS(2)), TN_EINVAL,
+    REFUSED(tn_conv2d(tn_ones(TN_SHAPE(2, 4, 0, 8)), w, TN_NONE, .padding = TN_DIMS(2)), TN_EINVAL,
             "Only zero batch or zero channel inputs are supported, but got input shape: [2, 4, 0, 8]");
-    REFUSED(tn_conv_transpose2d(x, tn_narrow(w, 0, 0, 4), TN_NONE, .output_padding = TN_INTS(1)), TN_EINVAL,
+    REFUSED(tn_conv_transpose2d(x, tn_narrow(w, 0, 0, 4), TN_NONE, .output_padding = TN_DIMS(1)), TN_EINVAL,
             "output padding must be smaller than either stride or dilation, but got output_padding_height: 1 "
             "output_padding_width: 1 stride_height: 1 stride_width: 1 dilation_height: 1 dilation_width: 1");
     REFUSED(tn_conv_transpose2d(x, w, TN_NONE), TN_EINVAL,
@@ -249,13 +249,13 @@ static void run_convolution(void)
     tn_tensor *x = counted(TN_SHAPE(2, 3, 5, 4), 120), *w = counted(TN_SHAPE(2, 3, 3, 2), 36),
               *b = counted(TN_SHAPE(2), 2);
     tn_tensor *t = counted(TN_SHAPE(3, 2, 3, 2), 36);
-    TRUTH(same_within(tn_convolution(x, w, b, TN_INTS(2, 1), TN_INTS(1), TN_INTS(1), false, TN_INTS(0), 1),
-                      tn_conv2d(x, w, b, .stride = TN_INTS(2, 1), .padding = TN_INTS(1)), 0));
+    TRUTH(same_within(tn_convolution(x, w, b, TN_DIMS(2, 1), TN_DIMS(1), TN_DIMS(1), false, TN_DIMS(0), 1),
+                      tn_conv2d(x, w, b, .stride = TN_DIMS(2, 1), .padding = TN_DIMS(1)), 0));
     TRUTH(same_within(
-        tn_convolution(x, t, TN_NONE, TN_INTS(2), TN_INTS(1), TN_INTS(1), true, TN_INTS(1), 1),
-        tn_conv_transpose2d(x, t, TN_NONE, .stride = TN_INTS(2), .padding = TN_INTS(1), .output_padding = TN_INTS(1)),
+        tn_convolution(x, t, TN_NONE, TN_DIMS(2), TN_DIMS(1), TN_DIMS(1), true, TN_DIMS(1), 1),
+        tn_conv_transpose2d(x, t, TN_NONE, .stride = TN_DIMS(2), .padding = TN_DIMS(1), .output_padding = TN_DIMS(1)),
         0));
-    REFUSED(tn_convolution(x, w, b, TN_INTS(1), TN_INTS(0), TN_INTS(1), false, TN_INTS(0), 0), TN_EINVAL,
+    REFUSED(tn_convolution(x, w, b, TN_DIMS(1), TN_DIMS(0), TN_DIMS(1), false, TN_DIMS(0), 0), TN_EINVAL,
             "non-positive groups is not supported");
     tn_scope_close(s);
 }
@@ -265,7 +265,7 @@ static void run_conv_tbc(void)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = counted(TN_SHAPE(5, 2, 3), 30), *w = counted(TN_SHAPE(3, 3, 4), 36), *b = counted(TN_SHAPE(4), 4);
     tn_tensor *want =
-        tn_conv1d(tn_permute(x, TN_DIMS(1, 2, 0)), tn_permute(w, TN_DIMS(2, 1, 0)), b, .padding = TN_INTS(1));
+        tn_conv1d(tn_permute(x, TN_DIMS(1, 2, 0)), tn_permute(w, TN_DIMS(2, 1, 0)), b, .padding = TN_DIMS(1));
     TRUTH(same_within(tn_conv_tbc(x, w, b, 1), tn_permute(want, TN_DIMS(2, 0, 1)), 0));
     REFUSED(tn_conv_tbc(x, tn_narrow(w, 1, 0, 2), b, 1), TN_EINVAL,
             "Input dim 2 (input channels) is not == dim 1 in the weight tensor");
@@ -286,14 +286,14 @@ static const structural_case cases[] = {
 
 /* ---- gradients ---- */
 
-F(conv1d, tn_conv1d(x, y, in[2], .stride = TN_INTS(2), .padding = TN_INTS(1), .dilation = TN_INTS(2)))
-F(conv2d, tn_conv2d(x, y, in[2], .stride = TN_INTS(2, 1), .padding = TN_INTS(1, 0)))
-F(conv2d_groups, tn_conv2d(x, y, TN_NONE, .groups = 2, .padding = TN_INTS(1)))
-F(conv3d, tn_conv3d(tn_unsqueeze(x, 0), tn_unsqueeze(y, 0), in[2], .padding = TN_INTS(1, 0, 1)))
+F(conv1d, tn_conv1d(x, y, in[2], .stride = TN_DIMS(2), .padding = TN_DIMS(1), .dilation = TN_DIMS(2)))
+F(conv2d, tn_conv2d(x, y, in[2], .stride = TN_DIMS(2, 1), .padding = TN_DIMS(1, 0)))
+F(conv2d_groups, tn_conv2d(x, y, TN_NONE, .groups = 2, .padding = TN_DIMS(1)))
+F(conv3d, tn_conv3d(tn_unsqueeze(x, 0), tn_unsqueeze(y, 0), in[2], .padding = TN_DIMS(1, 0, 1)))
 F(conv_transpose2d,
-  tn_conv_transpose2d(x, y, in[2], .stride = TN_INTS(2, 1), .padding = TN_INTS(1, 0), .output_padding = TN_INTS(1, 0)))
-F(conv_transpose1d, tn_conv_transpose1d(x, y, TN_NONE, .groups = 2, .dilation = TN_INTS(2), .stride = TN_INTS(3)))
-F(conv_transpose_more, tn_conv_transpose1d(x, y, TN_NONE, .dilation = TN_INTS(3), .output_padding = TN_INTS(2)))
+  tn_conv_transpose2d(x, y, in[2], .stride = TN_DIMS(2, 1), .padding = TN_DIMS(1, 0), .output_padding = TN_DIMS(1, 0)))
+F(conv_transpose1d, tn_conv_transpose1d(x, y, TN_NONE, .groups = 2, .dilation = TN_DIMS(2), .stride = TN_DIMS(3)))
+F(conv_transpose_more, tn_conv_transpose1d(x, y, TN_NONE, .dilation = TN_DIMS(3), .output_padding = TN_DIMS(2)))
 F(convolution_weight, tn__convolution_weight(x, y, TN_DIMS(2, 1), TN_DIMS(1, 0), TN_DIMS(1, 1), 1, TN_DIMS(2, 2)))
 
 static const gradient_case gradients[] = {
@@ -311,13 +311,10 @@ static const gradient_case gradients[] = {
 /* ---- PyTorch's records ---- */
 
 /* The list of that name, or one number. */
-static tn_ints numbers(record *r, const char *name, int64_t (*room)[64])
+static tn_dims numbers(record *r, const char *name)
 {
-    const value v = record_arg(r, -1, name);
-    if (v.kind != V_INT)
-        return ints_of(v, room);
-    (*room)[0] = v.i;
-    return (tn_ints){*room, 1};
+    dims_buffer b;
+    return dims_of(record_arg(r, -1, name), &b);
 }
 
 static tn_tensor *bias_of(record *r)
@@ -335,20 +332,17 @@ static bool is_same(record *r)
 #define RECORDS(n) \
     static bool record_conv##n##d(record *r, results *out) \
     { \
-        int64_t a[64], b[64], c[64]; \
-        return give(out, \
-                    tn_conv##n##d(r->input.t, TENSOR(0, "weight"), bias_of(r), .stride = numbers(r, "stride", &a), \
-                                  .padding = numbers(r, "padding", &b), .dilation = numbers(r, "dilation", &c), \
-                                  .groups = int_of(record_arg(r, -1, "groups"), 1), .same = is_same(r))); \
+        return give(out, tn_conv##n##d(r->input.t, TENSOR(0, "weight"), bias_of(r), .stride = numbers(r, "stride"), \
+                                       .padding = numbers(r, "padding"), .dilation = numbers(r, "dilation"), \
+                                       .groups = int_of(record_arg(r, -1, "groups"), 1), .same = is_same(r))); \
     } \
     static bool record_conv_transpose##n##d(record *r, results *out) \
     { \
-        int64_t a[64], b[64], c[64], d[64]; \
-        return give(out, tn_conv_transpose##n##d( \
-                             r->input.t, TENSOR(0, "weight"), bias_of(r), .stride = numbers(r, "stride", &a), \
-                             .padding = numbers(r, "padding", &b), .dilation = numbers(r, "dilation", &c), \
-                             .output_padding = numbers(r, "output_padding", &d), \
-                             .groups = int_of(record_arg(r, -1, "groups"), 1))); \
+        return give(out, tn_conv_transpose##n##d(r->input.t, TENSOR(0, "weight"), bias_of(r), \
+                                                 .stride = numbers(r, "stride"), .padding = numbers(r, "padding"), \
+                                                 .dilation = numbers(r, "dilation"), \
+                                                 .output_padding = numbers(r, "output_padding"), \
+                                                 .groups = int_of(record_arg(r, -1, "groups"), 1))); \
     }
 RECORDS(1)
 RECORDS(2)

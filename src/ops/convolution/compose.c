@@ -27,36 +27,37 @@ typedef struct list_text {
     char s[TN_MAX_DIMS * 22 + 3];
 } list_text;
 
-static list_text text_of(const int64_t *of, int64_t n)
+static list_text text_of(const list *of)
 {
     list_text t = {"["};
     size_t at = 1;
-    for (int64_t i = 0; i < n && i < TN_MAX_DIMS; i++)
-        at += (size_t)snprintf(t.s + at, sizeof t.s - at, "%s%lld", i ? ", " : "", (long long)of[i]);
+    for (int32_t i = 0; i < of->n; i++)
+        at += (size_t)snprintf(t.s + at, sizeof t.s - at, "%s%lld", i ? ", " : "", (long long)of->d[i]);
     snprintf(t.s + at, sizeof t.s - at, "]");
     return t;
 }
 
 /* The list as 'want' numbers; none or one of them stands for 'n'. */
-static bool spread(list *to, tn_ints given, int64_t otherwise, const char *what, int32_t n, int32_t want)
+static bool spread(list *to, const tn_dims *said, int64_t otherwise, const char *what, int32_t n, int32_t want)
 {
-    int64_t one[TN_MAX_DIMS];
+    list given = {.n = said->ndim};
+    memcpy(given.d, said->dim, sizeof given.d);
     if (given.n <= 1) {
         for (int32_t i = 0; i < n; i++)
-            one[i] = given.n ? given.i[0] : otherwise;
-        given = (tn_ints){one, (size_t)n};
+            given.d[i] = said->ndim ? said->dim[0] : otherwise;
+        given.n = n;
     }
-    if (given.n != (size_t)want && given.n != 1) {
+    if (given.n != want && given.n != 1) {
         tn__error(
             TN_EINVAL,
-            "expected %s to be a single integer value or a list of %d values to match the convolution dimensions, but "
-            "got %s=%s",
-            what, (int)want, what, text_of(given.i, (int64_t)given.n).s);
+            "expected %s to be a single integer value or a list of %d values to match the convolution dimensions, "
+            "but got %s=%s",
+            what, (int)want, what, text_of(&given).s);
         return false;
     }
     to->n = want;
     for (int32_t i = 0; i < want; i++) {
-        to->d[i] = given.i[given.n == 1 ? 0 : i];
+        to->d[i] = given.d[given.n == 1 ? 0 : i];
         if (to->d[i] > LARGEST) {
             tn__error(TN_EINVAL, "convolution: %s of %lld is more than memory can hold", what, (long long)to->d[i]);
             return false;
@@ -70,19 +71,26 @@ typedef struct numbers {
     int64_t groups;
 } numbers;
 
-/* The numbers of a convolution of w's dimensions; false with an error. more: output_padding. */
-static bool read_numbers(numbers *r, int32_t n, const tn_tensor *w, tn_ints stride, tn_ints padding, tn_ints dilation,
-                         tn_ints more)
+/* The numbers as they are said; what a function does not take is not. */
+typedef struct said {
+    const tn_dims *stride, *padding, *dilation, *output_padding;
+} said;
+
+/* The numbers of a convolution of w's dimensions; false with an error. */
+static bool read_numbers(numbers *r, int32_t n, const tn_tensor *w, said s)
 {
+    static const tn_dims none;
     const int32_t want = w->ndim - 2;
+    const tn_dims *more = s.output_padding ? s.output_padding : &none;
     if (want < 1 || want > 3) {
         tn__error(TN_EINVAL, "weight should have at least three dimensions");
         return false;
     }
-    return tn__usable_ints("convolution", stride) && tn__usable_ints("convolution", padding) &&
-           tn__usable_ints("convolution", dilation) && tn__usable_ints("convolution", more) &&
-           spread(&r->stride, stride, 1, "stride", n, want) && spread(&r->padding, padding, 0, "padding", n, want) &&
-           spread(&r->dilation, dilation, 1, "dilation", n, want) &&
+    return tn__dims_fit("convolution", s.stride) && tn__dims_fit("convolution", s.padding) &&
+           tn__dims_fit("convolution", s.dilation) && tn__dims_fit("convolution", more) &&
+           spread(&r->stride, s.stride, 1, "stride", n, want) &&
+           spread(&r->padding, s.padding, 0, "padding", n, want) &&
+           spread(&r->dilation, s.dilation, 1, "dilation", n, want) &&
            spread(&r->more, more, 0, "output_padding", n, want);
 }
 
@@ -202,7 +210,7 @@ static tn_tensor *run(const kind *k, operands o, numbers *r, bool same, bool tra
         const operands in = {x, weight, tn__given(bias)}; \
         numbers r = {.groups = o->groups}; \
         return are_tensors(&k, &in) && \
-                       read_numbers(&r, n_, weight, o->stride, o->padding, o->dilation, (tn_ints){NULL, 0}) \
+                       read_numbers(&r, n_, weight, (said){&o->stride, &o->padding, &o->dilation, NULL}) \
                    ? run(&k, in, &r, o->same, false) \
                    : NULL; \
     } \
@@ -213,7 +221,7 @@ static tn_tensor *run(const kind *k, operands o, numbers *r, bool same, bool tra
         const operands in = {x, weight, tn__given(bias)}; \
         numbers r = {.groups = o->groups}; \
         return are_tensors(&k, &in) && \
-                       read_numbers(&r, n_, weight, o->stride, o->padding, o->dilation, o->output_padding) \
+                       read_numbers(&r, n_, weight, (said){&o->stride, &o->padding, &o->dilation, &o->output_padding}) \
                    ? run(&k, in, &r, false, true) \
                    : NULL; \
     }
@@ -222,8 +230,9 @@ CONVOLUTION(1)
 CONVOLUTION(2)
 CONVOLUTION(3)
 
-tn_tensor *tn__fn_convolution(tn_tensor *x, tn_tensor *weight, tn_tensor *bias, tn_ints stride, tn_ints padding,
-                              tn_ints dilation, bool transposes, tn_ints output_padding, int64_t groups)
+tn_tensor *tn__fn_convolution(tn_tensor *x, tn_tensor *weight, tn_tensor *bias, const tn_dims *stride,
+                              const tn_dims *padding, const tn_dims *dilation, bool transposes,
+                              const tn_dims *output_padding, int64_t groups)
 {
     const operands in = {x, weight, tn__given(bias)};
     kind k = {"convolution", 0};
@@ -231,8 +240,9 @@ tn_tensor *tn__fn_convolution(tn_tensor *x, tn_tensor *weight, tn_tensor *bias, 
     if (!are_tensors(&k, &in))
         return NULL;
     k.n = weight->ndim - 2;
-    return read_numbers(&r, k.n, weight, stride, padding, dilation, output_padding) ? run(&k, in, &r, false, transposes)
-                                                                                    : NULL;
+    return read_numbers(&r, k.n, weight, (said){stride, padding, dilation, output_padding})
+               ? run(&k, in, &r, false, transposes)
+               : NULL;
 }
 
 tn_tensor *tn__fn_conv_tbc(tn_tensor *x, tn_tensor *weight, tn_tensor *bias, int64_t pad)
@@ -250,6 +260,6 @@ tn_tensor *tn__fn_conv_tbc(tn_tensor *x, tn_tensor *weight, tn_tensor *bias, int
                             ? "Input dim 2 (input channels) is not == dim 1 in the weight tensor"
                             : "Bias size must equal dim 2 in the weight tensor (output channels)");
     return tn_permute(
-        tn_conv1d(tn_permute(x, TN_DIMS(1, 2, 0)), tn_permute(weight, TN_DIMS(2, 1, 0)), bias, .padding = TN_INTS(pad)),
+        tn_conv1d(tn_permute(x, TN_DIMS(1, 2, 0)), tn_permute(weight, TN_DIMS(2, 1, 0)), bias, .padding = TN_DIMS(pad)),
         TN_DIMS(2, 0, 1));
 }
