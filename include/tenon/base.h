@@ -253,6 +253,7 @@ typedef struct tn_options {
     tn_device device;
     tn_dtype dtype;
     bool requires_grad, pin_memory;
+    tn_memory_format memory_format;
 } tn_options;
 
 #ifdef __cplusplus

@@ -53,7 +53,6 @@ _INSTEAD = (
     (r"autograd\.graph\.(saved_tensors_hooks|save_on_cpu|disable_saved_tensors_hooks|allow_mutation_on_saved_tensors)",
      "hooks of what is saved for backward; torch.utils.checkpoint computes it again"),
     (r"(autograd\.)?profiler\.\w+", "profiles; linux's perf and NVIDIA's tools see its kernels by name"),
-    (r"channels_last\w*", "formats of memory: every tensor is strided"),
     (r"Stream|Event|cpu\.amp", "streams of no kind of device in particular; torch.cuda.Stream and torch.cuda.Event are there"),
     (r"func\b.*|vmap", "transforms of functions; torch.autograd.grad is there"),
     (r"hub\b.*", "it; torch.load and torch.safetensors read files"),

@@ -24,6 +24,17 @@ static bool grows_from_channels(const int64_t *shape, const int64_t *stride, int
     return true;
 }
 
+tn_status tn__check_format(tn_memory_format format, int32_t ndim)
+{
+    const int32_t rank = tn__format_rank(format);
+    if (format < TN_MEMORY_FORMAT_DEFAULT || format > TN_CHANNELS_LAST_3D)
+        return tn__error(TN_EINVAL, "%d is no memory format", (int)format);
+    if (rank && rank != ndim)
+        return tn__error(TN_EINVAL, "required rank %d tensor to use channels_last%s format", (int)rank,
+                         rank == 4 ? "" : "_3d");
+    return TN_OK;
+}
+
 tn_memory_format tn__suggest_format(const int64_t *shape, const int64_t *stride, int32_t ndim)
 {
     if ((ndim != 4 && ndim != 5) || !grows_from_channels(shape, stride, ndim))

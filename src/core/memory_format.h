@@ -2,7 +2,7 @@
 #ifndef TENON_CORE_MEMORY_FORMAT_H
 #define TENON_CORE_MEMORY_FORMAT_H
 
-#include "core/base.h"
+#include "core/error.h"
 
 /* The format that a tensor's strides show, which the results of convolution, pooling and normalisation keep:
  * TN_CHANNELS_LAST, TN_CHANNELS_LAST_3D, else TN_CONTIGUOUS_FORMAT. PyTorch's suggest_memory_format: gaps do not count, and the
@@ -18,6 +18,9 @@ static inline int32_t tn__format_rank(tn_memory_format format)
 {
     return format == TN_CHANNELS_LAST ? 4 : format == TN_CHANNELS_LAST_3D ? 5 : 0;
 }
+
+/* Is there such a format, of that many dimensions? */
+TN_MUST_USE tn_status tn__check_format(tn_memory_format format, int32_t ndim);
 
 /* Strides of a new tensor in that format, whose rank is ndim. */
 void tn__format_strides(tn_memory_format format, const int64_t *shape, int32_t ndim, int64_t *stride);

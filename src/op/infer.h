@@ -59,6 +59,9 @@ static inline void tn__layout_in(tn__spec *s, tn_memory_format format)
     tn__format_strides(format, s->shape, s->ndim, s->stride);
 }
 
+/* The layout that was asked for. Where none was, or it is to be preserved: x's, as tn__layout_like has it. */
+TN_MUST_USE tn_status tn__layout_asked(tn__spec *s, const tn_tensor *x, tn_memory_format format);
+
 /* The layout of an elementwise result, as PyTorch's TensorIterator chooses it; the spec's shape is the broadcast one. */
 void tn__layout_of_operands(const tn__call *c, tn__spec *s);
 

@@ -36,6 +36,16 @@ void tn__layout_like(tn__spec *s, const tn_tensor *x)
     }
 }
 
+tn_status tn__layout_asked(tn__spec *s, const tn_tensor *x, tn_memory_format format)
+{
+    const tn_status e = tn__check_format(format, s->ndim);
+    if (!e && (format == TN_MEMORY_FORMAT_DEFAULT || format == TN_PRESERVE_FORMAT))
+        tn__layout_like(s, x);
+    else if (!e)
+        tn__layout_in(s, format);
+    return e;
+}
+
 static bool numbers_count(const tn__call *c)
 {
     return !(tn__ops[c->op].flags & F_CONSTANTS);

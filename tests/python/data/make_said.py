@@ -16,6 +16,21 @@ SETUP = {
     "versions": "V = torch.torch_version.TorchVersion",
     "assert_close": "import numpy as np; T = torch.tensor; ac = torch.testing.assert_close",
     "make_tensor": "from torch.testing import make_tensor",
+    "formats": """import hashlib, itertools, warnings; from torch.nn import functional as F; warnings.simplefilter("ignore")
+last, last3, rows, keep = torch.channels_last, torch.channels_last_3d, torch.contiguous_format, torch.preserve_format
+a = torch.arange(120.).reshape(2, 3, 4, 5); c = a.to(memory_format=last); e = torch.arange(240.).reshape(2, 3, 4, 5, 2).to(memory_format=last3)
+w, q = torch.tensor([1.0, 2.0, 3.0]), c[:, :, ::2]
+def keeps(f, sizes, strides):
+    x = torch.empty_strided(sizes, strides)
+    return x.to(memory_format=f) is x
+def asked(f, of, by, n):
+    flags = bytes(keeps(f, s, t) for s in itertools.product(of, repeat=n) for t in itertools.product(by, repeat=n))
+    return len(flags), sum(flags), hashlib.sha256(flags).hexdigest()[:16]
+def grad_of(f, x):
+    x = x.detach().requires_grad_(); y = f(x); y.backward(torch.ones_like(y)); return y.stride(), x.grad.stride()
+def to(m, f): m.to(memory_format=f); return [p.stride() for p in m.parameters()]
+m = torch.nn.Module(); m.a, m.b, m.c = (torch.nn.Parameter(torch.zeros(s)) for s in ((2, 3, 4, 5), (3,), (2, 3))); m.register_buffer("d", torch.ones(2, 3, 2, 2))
+n = torch.nn.Module(); n.a = torch.nn.Parameter(torch.zeros(2, 3, 4, 5, 6))""",
     "functional": """T = torch.tensor
 from torch.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
 x, y, w = T([1.0, 2.0, 3.0]), T([2.0, 3.0, 4.0]), T([1.0, 2.0, 3.0], requires_grad=True)
@@ -235,6 +250,80 @@ make_tensor((), dtype=torch.float64, device='cpu').shape
 (lambda a: (int(a.min()), int(a.max())))(make_tensor(1000, dtype=torch.int16, device='cpu'))
 (lambda a: int(a.min()))(make_tensor(1000, dtype=torch.uint8, device='cpu', exclude_zero=True))
 make_tensor(100, dtype=torch.bool, device='cpu').unique()
+""",
+    "formats": """\
+torch.channels_last, torch.channels_last_3d, type(torch.channels_last)
+__import__('pickle').loads(__import__('pickle').dumps(torch.channels_last)) is torch.channels_last
+asked(last, (0, 1, 3), (0, 1, 3), 4)
+asked(last, (1, 2), (1, 2, 4), 4)
+asked(last3, (1, 2), (1, 2), 5)
+asked(rows, (1, 2), (1, 2), 4)
+a.contiguous(memory_format=last).stride(), a.contiguous(memory_format=last).is_contiguous(memory_format=last), c.is_contiguous(), c.contiguous().stride()
+c.contiguous(memory_format=last) is c, c.is_contiguous(memory_format=last3), e.is_contiguous(memory_format=last3), e.stride()
+c.tolist() == a.tolist(), c.flatten().tolist() == a.flatten().tolist(), torch.equal(a, c)
+a.contiguous(memory_format=keep) is a
+c.contiguous(memory_format=keep)
+q.contiguous(memory_format=keep)
+w.contiguous(memory_format=last)
+w.contiguous(memory_format=None)
+w.contiguous(memory_format='channels_last')
+w.is_contiguous(memory_format=last), w.is_contiguous(memory_format=keep)
+w.is_contiguous(memory_format=1)
+a.to(memory_format=last3)
+w.to(memory_format=last)
+w.clone(memory_format=last)
+w.clone(memory_format=1)
+a.clone(memory_format=last).stride(), c.clone().stride(), c.clone(memory_format=rows).stride(), q.clone().stride(), q.clone(memory_format=keep).stride()
+a.to(torch.float64, memory_format=last).stride(), c.to(torch.float64).stride(), c.double(memory_format=rows).stride(), a.half(memory_format=last).stride()
+a.type(torch.int64, memory_format=last).stride(), a.cpu(memory_format=last).stride(), c.cpu() is c, c.to('cpu', memory_format=last) is c
+c.to(memory_format=rows).stride(), c.to(memory_format=keep) is c, q.to(memory_format=last) is q, c.to(c.dtype, memory_format=last, copy=True).stride()
+a.cpu(memory_format=1)
+a.double(memory_format='x')
+torch.empty(2, 3, 4, 5, memory_format=last).stride(), torch.empty((2, 3, 4, 5, 6), memory_format=last3).stride(), torch.empty(2, 0, 4, 5, memory_format=last).stride()
+torch.empty(2, 3, memory_format=last)
+torch.empty(2, 3, memory_format=last3)
+torch.empty(2, 3, memory_format=keep)
+torch.empty(2, 3, memory_format=3)
+[f(a, memory_format=last).stride() for f in (torch.empty_like, torch.zeros_like, torch.ones_like, torch.rand_like, torch.randn_like)]
+[f(c, memory_format=rows).stride() for f in (torch.empty_like, torch.zeros_like, torch.ones_like, torch.rand_like, torch.randn_like)]
+[f(c).stride() for f in (torch.empty_like, torch.zeros_like, torch.ones_like, torch.rand_like, torch.randn_like)], torch.empty_like(q).stride()
+torch.full_like(a, 2, memory_format=last).stride(), torch.randint_like(a, 9, memory_format=last).stride(), torch.randint_like(a, 2, 9, memory_format=last).stride()
+torch.zeros_like(w, memory_format=last)
+c.new_empty(2, 3, 4, 5).stride(), c.new_zeros((2, 3, 4, 5)).stride()
+torch.ones(2, 60).resize_(2, 3, 4, 5, memory_format=last).stride(), torch.ones(2, 3, 4, 5).resize_(2, 3, 4, 5, memory_format=last).stride()
+torch.ones(1).resize_as_(c).stride(), torch.ones(1).resize_as_(c, memory_format=keep).stride(), torch.ones(1).resize_as_(a, memory_format=last).stride()
+torch.ones(2, 3).resize_(2, 3, memory_format=keep)
+torch.ones(2, 3).resize_(2, 3, memory_format=last)
+a.requires_grad_().contiguous(memory_format=last).grad_fn.name(), a.to(memory_format=last).grad_fn.name(), a.requires_grad_(False).requires_grad
+to(m, last), m.d.stride()
+to(m, rows), m.d.stride()
+to(m, last3)
+to(n, last3)
+to(n, last)
+[f(c).stride() for f in (torch.neg, torch.relu, torch.exp, torch.isnan, torch.logical_not, torch.sign)], c.gt(0).stride(), c.bool().stride()
+(c + 1).stride(), (a + c).stride(), (c + a).stride(), (c * w.view(3, 1, 1)).stride(), (w.view(1, 3, 1, 1) * c).stride(), (c + c[:, :1]).stride(), (c[:1, :1] + c).stride()
+torch.where(c > 0, c, a).stride(), torch.lerp(c, c, 0.5).stride(), torch.addcmul(c, c, a).stride(), c.clamp(0, 1).stride(), c.masked_fill(c > 1, 0.0).stride(), torch.maximum(c, a).stride()
+q.neg().stride(), (q + 1).stride(), (q + q).stride(), c[:, :1].neg().stride(), c[:, :, :1, :1].neg().stride(), c[:, :1].clone().stride()
+torch.cat([c, c]).stride(), torch.cat([c, c], 1).stride(), torch.cat([c, a], 1).stride(), torch.cat([a, c], 1).stride(), torch.cat([c, c], 3).stride(), torch.cat([q, q], 1).stride(), torch.stack([c, c]).stride(), torch.cat([e, e], 1).stride()
+F.batch_norm(c, None, None, w, w, True).stride(), F.batch_norm(c, w, w, w, w).stride(), F.batch_norm(c, w, w).stride(), F.batch_norm(q, w, w).stride(), F.batch_norm(e, w, w).stride(), F.batch_norm(e, None, None, None, None, True).stride(), F.batch_norm(c, w, w, w, w, True).stride()
+F.group_norm(c, 3).stride(), F.group_norm(c, 3, w, w).stride(), F.group_norm(e, 3, w, w).stride(), F.group_norm(q, 3).stride()
+F.instance_norm(c).stride(), F.instance_norm(c, w.clone(), w.clone(), w, w, True).stride(), F.instance_norm(e).stride(), F.instance_norm(c, w, w, use_input_stats=False).stride()
+F.layer_norm(c, (4, 5)).stride(), F.layer_norm(c, (5,)).stride(), F.local_response_norm(c, 2).stride(), F.normalize(c).stride()
+c.softmax(1).stride(), c.log_softmax(1).stride(), c.softmax(3).stride(), F.softmin(c, 1).stride(), F.glu(c, 2).stride(), F.gumbel_softmax(c, 1.0, dim=1).stride()
+F.gelu(c).stride(), F.silu(c).stride(), F.hardswish(c).stride(), F.prelu(c, w).stride(), F.prelu(c, w[:1]).stride(), F.elu(c).stride(), F.leaky_relu(c).stride(), F.threshold(c, 0, 0).stride(), F.softplus(c).stride()
+F.dropout(c).stride(), F.dropout2d(c).stride(), F.feature_alpha_dropout(c, 0.5, True).stride(), F.alpha_dropout(c, 0.5, True).stride(), F.dropout3d(e).stride(), torch.bernoulli(c / 120).stride()
+c.sum(1, True).stride(), c.mean((2, 3), True).stride(), c.mean((2, 3)).stride(), c.sum(0).stride(), c.amax((2, 3), True).stride(), c.max(1)[0].stride(), c.max(1, True)[1].stride(), c.argmax(1).stride(), c.var((0, 2, 3), keepdim=True).stride(), c.norm(dim=1).stride(), c.logsumexp(1).stride(), c.any(1).stride(), c.prod(1).stride()
+c.cumsum(1).stride(), c.cumprod(1).stride(), c.cummax(1)[0].stride(), c.logcumsumexp(1).stride(), c.sort(1)[0].stride(), c.sort(1)[1].stride(), c.topk(2, 1)[0].stride(), c.kthvalue(2, 1)[0].stride(), c.median(1)[0].stride(), c.mode(1)[0].stride(), c.flip(1).stride(), c.flip(2).stride(), c.roll(1, 1).stride(), c.roll(1).stride(), c.rot90().stride()
+F.pad(c, (1, 1)).stride(), F.pad(c, (1, 1, 2, 2)).stride(), F.pad(c, (1, 1), value=2).stride(), F.pad(e, (1, 1)).stride(), F.pad(c, (0, 0)).stride(), F.pixel_shuffle(torch.zeros(1, 4, 2, 3).to(memory_format=last), 2).stride(), F.pixel_unshuffle(torch.zeros(1, 2, 2, 4).to(memory_format=last), 2).stride(), F.channel_shuffle(torch.zeros(1, 4, 2, 3).to(memory_format=last), 2).stride()
+c.index_select(1, torch.tensor([0, 1])).stride(), c[:, [0, 1]].stride(), c[[0, 1]].stride(), c[torch.tensor([[0, 1]])].stride(), c.gather(1, torch.zeros(2, 3, 4, 5, dtype=torch.int64)).stride(), c.take_along_dim(torch.zeros(1, 1, 1, 1, dtype=torch.int64), 1).stride(), c.masked_select(c > 3).stride(), c.repeat(1, 1, 1, 1).stride(), c.repeat_interleave(2, 1).stride(), c.tile((1, 2)).stride()
+c.reshape(2, 3, 20).stride(), c.flatten(2).stride(), c.view(2, 3, 20).stride(), c.permute(0, 2, 3, 1).is_contiguous(), c.transpose(1, 3).stride(), c.unsqueeze(0).stride(), c.mT.stride(), c.squeeze().stride(), c.unfold(2, 2, 1).stride()
+c.tril().stride(), c.diff(dim=2).stride(), torch.fill(c, 2).stride(), c.nan_to_num().stride(), c.square().stride(), c.pow(2).stride(), c.scatter(1, torch.zeros(2, 3, 4, 5, dtype=torch.int64), c).stride(), c.index_add(1, torch.tensor([0]), c[:, :1]).stride(), c.index_fill(1, torch.tensor([0]), 1.0).stride(), c.index_copy(1, torch.tensor([0]), c[:, :1]).stride(), c.put(torch.tensor([0]), torch.tensor([1.0])).stride(), c.masked_scatter(c > 3, c).stride()
+F.mse_loss(c, a, reduction='none').stride(), F.l1_loss(c, c, reduction='none').stride(), F.binary_cross_entropy_with_logits(c, c, reduction='none').stride(), F.cross_entropy(c, torch.zeros(2, 4, 5, dtype=torch.int64), reduction='none').stride(), F.nll_loss(c, torch.zeros(2, 4, 5, dtype=torch.int64), reduction='none').stride(), F.cosine_similarity(c, a).stride()
+F.linear(c, torch.zeros(2, 5)).stride(), torch.matmul(c, torch.zeros(5, 2)).stride(), torch.einsum('nchw,cd->ndhw', c, torch.zeros(3, 2)).stride(), c.masked_fill_(c > 1000, 0.0).stride(), c.detach().stride(), c.expand(2, 3, 4, 5).stride()
+[torch.allclose(f(c), f(a), 1e-3, 1e-3) for f in (lambda x: torch.cat([x, x], 1), lambda x: torch.stack([x, x], 4), lambda x: torch.stack([x, x], 2), lambda x: F.batch_norm(x, None, None, w, w, True), lambda x: F.group_norm(x, 3, w, w), lambda x: F.instance_norm(x, w, w, use_input_stats=False))]
+[torch.equal(f(c), f(a)) for f in (lambda x: F.pixel_shuffle(x.permute(0, 2, 1, 3), 2), lambda x: F.pixel_unshuffle(x[..., :4], 2), lambda x: F.channel_shuffle(x, 3), lambda x: F.pad(x, (1, 1, 2, 0)), lambda x: F.pad(x, (1, 2)), lambda x: x.roll(1, 1), lambda x: x.put(torch.tensor([7]), torch.tensor([9.0])), lambda x: x.contiguous())]
+grad_of(torch.relu, c), grad_of(lambda x: x * a, c), grad_of(lambda x: x.contiguous(), c), grad_of(lambda x: x.contiguous(memory_format=last), a), grad_of(lambda x: F.batch_norm(x, None, None, w, w, True), c), grad_of(lambda x: F.batch_norm(x, w, w), c)
+grad_of(lambda x: F.group_norm(x, 3), c), grad_of(lambda x: F.instance_norm(x), c), grad_of(lambda x: x.softmax(1), c), grad_of(lambda x: torch.cat([x, x], 1), c), grad_of(lambda x: F.pad(x, (1, 1)), c), grad_of(lambda x: x.mean((2, 3), True), c), grad_of(lambda x: F.dropout(x), c), grad_of(lambda x: F.prelu(x, w), c), grad_of(F.gelu, c)
 """,
     "functional": """\
 vjp(g,x,torch.ones(3))
