@@ -17,8 +17,6 @@ _INSTEAD = (
      "recurrent layers; a loop over torch.nn.Linear makes them"),
     (r"nn\.(MultiheadAttention|Transformer)\w*|nn\.modules\.transformer|nn\.attention|nn\.functional\.(\w*attention\w*|multi_head_\w+)",
      "attention; torch.nn.Linear, torch.matmul and torch.softmax make it"),
-    (r"nn\.(SyncBatchNorm|CrossMapLRN2d|Lazy(Batch|Instance)Norm\dd)", "it; torch.nn.BatchNorm1d to BatchNorm3d and InstanceNorm1d to InstanceNorm3d "
-     "are there"),
     (r"(nn\.functional\.)?(grid_sampler?\w*|affine_grid\w*|interpolate|upsample\w*)|nn\.Upsampl\w+", "the sampling of pictures"),
     (r"optim\.\w+", "it; torch.optim has SGD, LBFGS, Adam and what is like it"),
     (r"compile|compiler\b.*|jit\b.*|Tensor\.compile|nn\.Module\.compile", "a compiler; programs run without it: leave the call out"),
@@ -54,7 +52,7 @@ _INSTEAD = (
      "hooks of what is saved for backward; torch.utils.checkpoint computes it again"),
     (r"(autograd\.)?profiler\.\w+", "profiles; linux's perf and NVIDIA's tools see its kernels by name"),
     (r"Stream|Event|cpu\.amp", "streams of no kind of device in particular; torch.cuda.Stream and torch.cuda.Event are there"),
-    (r"func\b.*|vmap", "transforms of functions; torch.autograd.grad is there"),
+    (r"func\..+|vmap", "transforms of functions; torch.autograd.grad is there"),
     (r"hub\b.*", "it; torch.load and torch.safetensors read files"),
     (r"onnx\b.*|export\b.*|fx\b.*", "it; torch.save and torch.safetensors write files"),
     (r"linalg\.(norm|matrix_norm)", "it; torch.norm and torch.linalg.vector_norm are there"),

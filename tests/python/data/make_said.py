@@ -31,6 +31,39 @@ def grad_of(f, x):
 def to(m, f): m.to(memory_format=f); return [p.stride() for p in m.parameters()]
 m = torch.nn.Module(); m.a, m.b, m.c = (torch.nn.Parameter(torch.zeros(s)) for s in ((2, 3, 4, 5), (3,), (2, 3))); m.register_buffer("d", torch.ones(2, 3, 2, 2))
 n = torch.nn.Module(); n.a = torch.nn.Parameter(torch.zeros(2, 3, 4, 5, 6))""",
+    "nn_utils": """import copy, warnings; warnings.simplefilter("ignore")
+from torch import nn
+from torch.nn import init, utils
+from torch.nn.utils import parametrize, parametrizations
+from torch import func
+torch.manual_seed(3)
+def seeded(f): torch.manual_seed(1); return f()
+def lin(a=3, b=2): return seeded(lambda: nn.Linear(a, b))
+x, img = torch.tensor([[1.0, -2.0, 0.5], [0.0, 3.0, 1.0]]), torch.arange(96.0).reshape(2, 3, 4, 4) / 10
+def keys(m): return [(k, tuple(v.shape)) for k, v in m.state_dict().items()]
+class Sym(nn.Module):
+    def forward(self, x): return x.triu() + x.triu(1).mT
+    def right_inverse(self, x): return x.triu()
+class Twice(nn.Module):
+    def forward(self, x): return 2 * x
+class Pair(nn.Module):
+    def forward(self, a, b): return a * b
+    def right_inverse(self, x): return x / 2, torch.full_like(x, 2.0)
+class Wide(nn.Module):
+    def forward(self, x): return x.double()
+class Long(nn.Module):
+    def forward(self, x): return torch.cat([x, x])
+class No(nn.Module):
+    def forward(self, x): return 3
+def trained(m, *xs):
+    m.train(); [m(y) for y in xs]; m(xs[0]).sum().backward(); return [round(float(p.grad.sum()), 4) for p in m.parameters()]
+def norms():
+    bn = nn.BatchNorm1d(2); bn.running_mean[:] = torch.tensor([0.5, -1.0]); bn.running_var[:] = torch.tensor([2.0, 0.25]); bn.weight.data[:] = torch.tensor([1.5, -2.0]); return bn.eval()
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__(); self.a = nn.Parameter(torch.ones(2)); self.b = self.a; self.register_buffer("c", torch.zeros(2))
+    def forward(self, x): self.c.add_(1); return x * self.a + self.b + self.c
+asm = seeded(lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 9, [3, 6], 2.0)); z = torch.arange(20.0).reshape(5, 4) / 10""",
     "functional": """T = torch.tensor
 from torch.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
 x, y, w = T([1.0, 2.0, 3.0]), T([2.0, 3.0, 4.0]), T([1.0, 2.0, 3.0], requires_grad=True)
@@ -324,6 +357,94 @@ F.linear(c, torch.zeros(2, 5)).stride(), torch.matmul(c, torch.zeros(5, 2)).stri
 [torch.equal(f(c), f(a)) for f in (lambda x: F.pixel_shuffle(x.permute(0, 2, 1, 3), 2), lambda x: F.pixel_unshuffle(x[..., :4], 2), lambda x: F.channel_shuffle(x, 3), lambda x: F.pad(x, (1, 1, 2, 0)), lambda x: F.pad(x, (1, 2)), lambda x: x.roll(1, 1), lambda x: x.put(torch.tensor([7]), torch.tensor([9.0])), lambda x: x.contiguous())]
 grad_of(torch.relu, c), grad_of(lambda x: x * a, c), grad_of(lambda x: x.contiguous(), c), grad_of(lambda x: x.contiguous(memory_format=last), a), grad_of(lambda x: F.batch_norm(x, None, None, w, w, True), c), grad_of(lambda x: F.batch_norm(x, w, w), c)
 grad_of(lambda x: F.group_norm(x, 3), c), grad_of(lambda x: F.instance_norm(x), c), grad_of(lambda x: x.softmax(1), c), grad_of(lambda x: torch.cat([x, x], 1), c), grad_of(lambda x: F.pad(x, (1, 1)), c), grad_of(lambda x: x.mean((2, 3), True), c), grad_of(lambda x: F.dropout(x), c), grad_of(lambda x: F.prelu(x, w), c), grad_of(F.gelu, c)
+""",
+    "nn_utils": """\
+nn.SyncBatchNorm(3), nn.LazyBatchNorm2d(), nn.LazyInstanceNorm1d(), nn.LazyInstanceNorm3d(affine=False), nn.CrossMapLRN2d(5)
+nn.SyncBatchNorm(3)(img).sum((0, 2, 3)).abs().lt(1e-3), seeded(lambda: nn.SyncBatchNorm(3).eval()(img))[1, 2, 3]
+nn.SyncBatchNorm(3)(x[0])
+nn.SyncBatchNorm(0)(img[:, :0])
+nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.BatchNorm1d(2), nn.InstanceNorm1d(2)), nn.BatchNorm2d(3, affine=False)))
+[keys(nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(2, affine=False))), nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(2).eval()).training]
+(lambda m: (m(img).shape, m, keys(m), m.num_batches_tracked))(nn.LazyBatchNorm2d())
+(lambda m: (m(img).shape, m, keys(m)))(nn.LazyInstanceNorm2d(track_running_stats=False))
+(lambda m: (m.load_state_dict(nn.BatchNorm2d(3).state_dict()), m, m(img).shape, m))(nn.LazyBatchNorm2d())
+list(nn.LazyBatchNorm1d().state_dict()), nn.LazyBatchNorm1d(affine=False, track_running_stats=False).state_dict()
+nn.LazyBatchNorm2d()(img[0])
+nn.CrossMapLRN2d(3)(img)[0, :, 1, 2], nn.CrossMapLRN2d(4, 0.5)(img)[1, :, 1, 2], nn.CrossMapLRN2d(5, 0.5, 0.5, 2.0)(img)[1, :, 3, 0]
+nn.CrossMapLRN2d(3)(img[0])
+keys(asm), asm.cutoffs, asm.shortlist_size, asm.n_clusters, asm.head_size
+asm(z, torch.tensor([0, 8, 4, 3, 2])), asm.log_prob(z)[:, ::4], asm.predict(z), asm.log_prob(z).exp().sum(1)
+asm(z[0], torch.tensor(5)), torch.autograd.grad(asm(z, torch.tensor([0, 8, 4, 3, 2])).loss, asm.head.weight)[0].sum(1)
+asm(z, torch.tensor([0, 9, 4, 3, 2]))
+asm(z, torch.tensor([0, 1]))
+asm(z[0], torch.tensor([0]))
+asm(z, torch.tensor([[0]]))
+nn.AdaptiveLogSoftmaxWithLoss(4, 9, [3, 3])
+nn.AdaptiveLogSoftmaxWithLoss(4, 9, [])
+nn.AdaptiveLogSoftmaxWithLoss(8, 20, [2, 10], head_bias=True)
+init.dirac_(torch.ones(3, 2, 3)).tolist(), init.dirac_(torch.ones(4, 3, 2, 2), 2).nonzero().tolist(), init.dirac_(torch.ones(2, 2, 1, 3, 2)).nonzero().tolist()
+init.dirac_(torch.ones(3, 2))
+init.dirac_(torch.ones(3, 2, 3), 2)
+init.sparse_(torch.ones(3, 3, 3), 0.1)
+seeded(lambda: init.sparse_(torch.ones(4, 3), 0.3))
+seeded(lambda: init.orthogonal_(torch.ones(3, 3))), seeded(lambda: init.orthogonal_(torch.ones(2, 2, 2), 2.0)), seeded(lambda: init.orthogonal_(torch.ones(4, 2)))
+seeded(lambda: init.orthogonal_(torch.empty(100, 130)))[70:73, 5], seeded(lambda: init.orthogonal_(torch.empty(130, 100)))[99, 64:68]
+init.orthogonal_(torch.ones(3))
+init.orthogonal_(torch.ones(0, 3)), init.constant(torch.ones(2), 3.0), init.eye(torch.ones(2, 2)), seeded(lambda: init.xavier_normal(torch.ones(2, 2)))
+(lambda m: (m, keys(m), m(x), m.weight_g, utils.remove_weight_norm(m), keys(m), m(x)))(utils.weight_norm(lin()))
+(lambda m: (keys(m), m(x), trained(m, x)))(utils.weight_norm(lin(), dim=None)), keys(utils.weight_norm(lin(), 'weight', 1)), keys(utils.weight_norm(lin(), 'bias'))
+utils.weight_norm(utils.weight_norm(lin()))
+utils.remove_weight_norm(lin())
+utils.weight_norm(nn.LazyLinear(3))
+(lambda m: (m, keys(m), trained(m, x, x), m.weight_u.norm(), m.eval()(x), utils.remove_spectral_norm(m), keys(m)))(seeded(lambda: utils.spectral_norm(lin())))
+(lambda m: (keys(m), [m(x) for _ in range(30)][-1], m.weight))(seeded(lambda: utils.spectral_norm(lin(), dim=1, n_power_iterations=2)))
+utils.spectral_norm(lin(), n_power_iterations=0)
+utils.spectral_norm(utils.spectral_norm(lin()))
+utils.spectral_norm(nn.Linear(2, 2, bias=False), 'bias')
+utils.remove_spectral_norm(lin())
+(lambda m: (m, keys(m), m(x), trained(m, x), m.parametrizations.weight.original0))(parametrizations.weight_norm(lin()))
+(lambda m: (m.load_state_dict(utils.weight_norm(nn.Linear(3, 2)).state_dict()), parametrize.remove_parametrizations(m, 'weight'), keys(m), type(m).__name__))(parametrizations.weight_norm(lin()))
+(lambda m: (m, keys(m), m(x), trained(m, x), m.eval()(x)))(seeded(lambda: parametrizations.spectral_norm(lin())))
+(lambda m: (keys(m), m.bias.detach(), m.weight))(parametrizations.spectral_norm(seeded(lambda: parametrizations.spectral_norm(lin(), n_power_iterations=3)), 'bias'))
+parametrizations.spectral_norm(lin(), 'nothing')
+parametrizations.spectral_norm(lin(), dim=2)
+parametrizations.spectral_norm(lin(), n_power_iterations=0)
+(lambda m: (m, keys(m), m.weight, type(m).__name__, parametrize.type_before_parametrizations(m).__name__, parametrize.is_parametrized(m), parametrize.is_parametrized(m, 'bias'), list(dict(m.named_parameters()))))(parametrize.register_parametrization(lin(2, 2), 'weight', Sym()))
+(lambda m: (setattr(m, 'weight', torch.tensor([[1.0, 2.0], [2.0, 5.0]])), m.weight, m.parametrizations.weight.original, trained(m, torch.ones(1, 2)), isinstance(m, nn.Linear)))(parametrize.register_parametrization(lin(2, 2), 'weight', Sym()))
+(lambda m: (m.weight, m.parametrizations, keys(m)))(parametrize.register_parametrization(parametrize.register_parametrization(lin(2, 2), 'weight', Sym()), 'weight', Twice()))
+(lambda m: (m, keys(m), m.bias, setattr(m, 'bias', torch.tensor([8.0, 2.0])), m.bias, m.parametrizations.bias.original0, parametrize.remove_parametrizations(m, 'bias'), keys(m)))(parametrize.register_parametrization(lin(), 'bias', Pair()))
+(lambda m: (parametrize.remove_parametrizations(m, 'weight', False), m.weight))(parametrize.register_parametrization(lin(2, 2), 'weight', Twice()))
+(lambda m, p: (parametrize.remove_parametrizations(m, 'weight'), m.weight is p, m.weight, type(m).__name__))(*(lambda m: (parametrize.register_parametrization(m, 'weight', Twice()), m.parametrizations.weight.original))(lin(2, 2)))
+(lambda m: (copy.deepcopy(m).weight, m.weight.is_leaf, copy.deepcopy(m).parametrizations.weight.original is m.parametrizations.weight.original))(parametrize.register_parametrization(lin(2, 2), 'weight', Twice()))
+__import__('pickle').dumps(parametrize.register_parametrization(lin(), 'weight', Twice()))
+parametrize.register_parametrization(lin(), 'weight', Wide())
+parametrize.register_parametrization(lin(), 'weight', Long())
+parametrize.register_parametrization(lin(), 'weight', No())
+parametrize.register_parametrization(parametrize.register_parametrization(lin(), 'weight', Twice()), 'weight', Long())
+parametrize.register_parametrization(parametrize.register_parametrization(lin(), 'weight', Twice()), 'weight', No())
+parametrize.register_parametrization(lin(), 'weight', Wide(), unsafe=True).weight.dtype
+parametrize.register_parametrization(lin(), 'nothing', Twice())
+parametrize.remove_parametrizations(lin(), 'weight')
+parametrize.remove_parametrizations(parametrize.register_parametrization(lin(), 'bias', Pair()), 'bias', False)
+setattr(parametrize.register_parametrization(lin(), 'weight', Twice()), 'weight', torch.ones(2, 3))
+(lambda m, c: (c.__enter__(), m.weight is m.weight, c.__exit__(None, None, None), m.weight is m.weight))(parametrize.register_parametrization(lin(), 'weight', Twice()), parametrize.cached())
+(lambda m: (parametrize.transfer_parametrizations_and_params(parametrize.register_parametrization(lin(2, 2), 'weight', Twice()), m), m.weight))(nn.Linear(2, 2))
+(lambda f: (f, f(x), norms()(lin()(x)).detach(), f.weight.requires_grad))(utils.fuse_linear_bn_eval(lin().eval(), norms()))
+utils.fuse_conv_bn_weights(torch.ones(2, 1, 1), None, torch.tensor([1.0, 2.0]), torch.tensor([4.0, 9.0]), 0.0, None, None), utils.fuse_conv_bn_weights(torch.ones(1, 2, 1), torch.ones(2), torch.tensor([1.0, 2.0]), torch.tensor([4.0, 9.0]), 0.0, torch.tensor([3.0, 1.0]), torch.ones(2), True)
+utils.fuse_linear_bn_eval(lin(), norms())
+utils.fuse_linear_bn_eval(lin(3, 3).eval(), norms())
+func.functional_call(lin(), {'weight': torch.ones(2, 3)}, x), func.functional_call(lin(), ({'weight': torch.ones(2, 3)}, {'bias': torch.zeros(2)}), (x,))
+(lambda m, d: (func.functional_call(m, d, x[0, :2]), d, m.c, m.a, m.a is m.b))(Tied(), {'a': torch.full((2,), 3.0), 'c': torch.ones(2)})
+func.functional_call(Tied(), {'a': torch.ones(2), 'b': torch.zeros(2)}, x[0, :2])
+func.functional_call(Tied(), {'a': torch.ones(2), 'b': torch.zeros(2)}, x[0, :2], tie_weights=False)
+func.functional_call(lin(), {'weight': torch.ones(2, 3), 'z': x}, x, strict=True)
+func.functional_call(lin(), {'z': x}, x)
+func.functional_call(lin(), ({'weight': x}, {'weight': x}), x)
+func.functional_call(lin(), 3, x)
+func.functional_call(lin(), [3], x)
+func.functional_call(parametrize.register_parametrization(lin(), 'weight', Twice()), {'weight': torch.ones(2, 3)}, x), func.functional_call(parametrize.register_parametrization(lin(), 'weight', Twice()), {'parametrizations.weight.original': torch.ones(2, 3)}, x)
+(lambda w: torch.autograd.grad(func.functional_call(lin(), {'weight': w}, (), {'input': x}).sum(), w))(torch.ones(2, 3, requires_grad=True))
+utils.stateless.functional_call(lin(), {'bias': torch.ones(2)}, x), utils.clip_grad_norm([], 1.0)
 """,
     "functional": """\
 vjp(g,x,torch.ones(3))
