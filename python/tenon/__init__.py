@@ -58,6 +58,7 @@ _LAZY = {
     "cpu",
     "cuda",
     "distributions",
+    "func",
     "library",
     "masked",
     "linalg",

@@ -123,6 +123,8 @@ SQUARE, LONG, NO = X(3, 3), X(2, 3, 4), MISSING
 # ---- arguments that fit: in the order of the row's parameters, those that are needed ----
 
 FIT = {
+    "clone_in": [X(2, 3, 4, 5), "channels_last"],
+    "contiguous_in": [X(2, 3, 4, 5), "channels_last"],
     "prelu": [X(3, 4), X(4)],
     "threshold": [X(3, 4), 0.5, 7.0],
     "repeat": [X(3, 4), (2, 1, 3)],
@@ -424,6 +426,7 @@ POOL = {
     "s:reduce": ["add", "multiply", "mean"],
     "s:equation": ["ij,jk", "ij,jk->ki", "ij,kl", "i,j", ""],
     "d": ["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool", "uint64"],
+    "m": ["contiguous_format", "preserve_format", "channels_last", "channels_last_3d"],
     "D": [(), (0,), (1,), (-1,), (0, 1), (1, 0), (1, 1), (-1, 3), (0, 0), (7,)],
     "E": [(0,), (1,), (-1,), (3,), (7,)],
     "J": [(), (0,), (1,), (-1,), (0, 1), (1, 0), (1, 1), (-1, 3), (0, 0), (7,)],
@@ -457,7 +460,7 @@ def fit(name, parameters, needed):
     own = FIT.get(name) or (name.endswith("_") and FIT.get(name[:-1]))
     if own:
         return list(own)
-    guess = {"T": X(3, 4), "N": X(3, 4), "Q": MISSING, "L": [X(3, 4), X(3, 4)], "D": (3, 4), "J": (3, 4), "E": (0,), "i": 0, "f": 0.5, "b": False, "S": 2, "s": ""}
+    guess = {"T": X(3, 4), "N": X(3, 4), "Q": MISSING, "L": [X(3, 4), X(3, 4)], "D": (3, 4), "J": (3, 4), "E": (0,), "i": 0, "f": 0.5, "b": False, "S": 2, "s": "", "m": "contiguous_format"}
     return [guess[letter] for letter, _ in parameters[:needed]]
 
 

@@ -77,6 +77,8 @@ def _convolution(name):
 BY_HAND = {
     **{name: _convolution(name) for n in (1, 2, 3) for name in (f"conv{n}d", f"conv_transpose{n}d")},
     "gelu": lambda x, tanh=None: F.gelu(x) if tanh is None else F.gelu(x, approximate=tanh),
+    "clone": lambda x: x.clone(),
+    "contiguous": lambda x: x.contiguous(),
     "where": lambda a, b, c: torch.where(a, b, c),
     "repeated_places": lambda repeats, output_size=None: torch.repeat_interleave(repeats, output_size=output_size),
     "div_floor": lambda a, b: torch.div(a, b, rounding_mode="floor"),
@@ -247,7 +249,7 @@ def ready(values, name):
             leaves += [leaf for _, leaf in pairs if leaf is not None][-1:]
         elif isinstance(v, Flags):
             v = v.python
-        elif isinstance(v, str) and hasattr(torch, v) and isinstance(getattr(torch, v), torch.dtype):
+        elif isinstance(v, str) and isinstance(getattr(torch, v, None), (torch.dtype, torch.memory_format)):
             v = getattr(torch, v)
         out.append(v)
         tensors.append(tensor)

@@ -5,7 +5,7 @@
 #define TENON_OPS_CONVOLUTION_CPU_GATHER_H
 
 #include "backend/cpu/cpu.h"
-#include "ops/convolution/convolution.h"
+#include "ops/convolution/launch.h"
 
 /* One dimension: places, of which each reads size elements of the image 'stride' apart. */
 typedef struct tn__taps {

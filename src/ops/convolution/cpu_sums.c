@@ -1,8 +1,8 @@
 /* The product over places: what a convolution's weights get.
  *
- * Blocks of places (of several images, where an image has few) are packed: y's rows, and columns of what is gathered, turned. A task
- * has some columns and some of the blocks; each of these has a sum of its own, which are added in their order, so threads do not
- * change results. */
+ * Blocks of places (of several images, where an image has few) are packed: y's rows, and columns of what is gathered, turned. A
+ * task has some columns and some of the blocks; each of these has a sum of its own, which are added in their order, so threads do
+ * not change results. */
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/thread.h"

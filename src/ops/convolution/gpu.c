@@ -1,7 +1,7 @@
 /* Convolutions on GPUs by the own kernels. */
 #include "backend/gpu/run.h"
 #include "core/error.h"
-#include "ops/convolution/convolution.h"
+#include "ops/convolution/launch.h"
 #include "ops/convolution/gpu_layout.h"
 
 enum { GATHER, WEIGHT, FINISH };

@@ -1,26 +1,9 @@
-/* Shape rules of convolutions, and the convolution of a launch. Texts of errors are PyTorch's. */
+/* Shape rules of convolutions. Texts of errors are PyTorch's. */
 #include "op/infer.h"
-#include "ops/convolution/convolution.h"
 #include <stdio.h>
 #include <tenon/dtype.h>
 
-tn__conv tn__conv_of(const tn__launch *l)
-{
-    const tn__convolution_params *p = l->params;
-    const bool forward = l->op == TN__OP__convolution, of_input = l->op == TN__OP__convolution_input;
-    const tn__view *x = of_input ? &l->out[0] : &l->in[forward ? 0 : 1], *y = forward ? &l->out[0] : &l->in[0],
-                   *w = forward || of_input ? &l->in[1] : &l->out[0];
-    tn__conv c = {.images = x->shape[0],
-                  .groups = p->groups,
-                  .in = w->shape[1],
-                  .out = w->shape[0] / p->groups,
-                  .d = {{1, 1, 1, 1, 0, 1}, {1, 1, 1, 1, 0, 1}, {1, 1, 1, 1, 0, 1}}};
-    const int32_t n = x->ndim - 2;
-    for (int32_t i = 0; i < n; i++)
-        c.d[TN__SPATIAL - n + i] = (tn__conv_dim){x->shape[2 + i], y->shape[2 + i], w->shape[2 + i],
-                                                  p->stride.d[i],  p->padding.d[i], p->dilation.d[i]};
-    return c;
-}
+enum { SPATIAL = 3 };
 
 /* Room for "(3 x 3)". */
 typedef struct sizes {
@@ -116,7 +99,7 @@ static tn_status check(const tn__call *c, const tn_tensor *x, const tn_tensor *w
     tn_status e = check_numbers(p);
     if (e)
         return e;
-    if (w->ndim != n + 2 || n < 1 || n > TN__SPATIAL || p->padding.n != n || p->dilation.n != n || x->ndim != w->ndim)
+    if (w->ndim != n + 2 || n < 1 || n > SPATIAL || p->padding.n != n || p->dilation.n != n || x->ndim != w->ndim)
         return tn__error(TN_EINVAL,
                          "Expected %d-dimensional input for %d-dimensional weight %s, but got %d-dimensional input of "
                          "size %s instead",
@@ -135,7 +118,7 @@ static tn_status check(const tn__call *c, const tn_tensor *x, const tn_tensor *w
 /* The sizes of y; false where the kernel is larger than x with its padding. */
 static tn_status set_sizes(tn__spec *s, const tn_tensor *x, const tn_tensor *w, const tn__convolution_params *p)
 {
-    int64_t padded[TN__SPATIAL], kernel[TN__SPATIAL];
+    int64_t padded[SPATIAL], kernel[SPATIAL];
     bool fits = true;
     const int32_t n = p->stride.n;
     for (int32_t i = 0; i < n; i++) {

@@ -1,9 +1,9 @@
-/* ops/convolution/convolution.h: a convolution as numbers: the same for every backend, of one to three dimensions, the first of
+/* ops/convolution/launch.h: a convolution as numbers: the same for every backend, of one to three dimensions, the first of
  * which are of size 1 where there are fewer.
  *
  * y[n][o][t] = the sum over c and k of weight[o][c][k] * x[n][c][t * stride - pad + k * dilation], x being 0 outside. */
-#ifndef TENON_OPS_CONVOLUTION_CONVOLUTION_H
-#define TENON_OPS_CONVOLUTION_CONVOLUTION_H
+#ifndef TENON_OPS_CONVOLUTION_LAUNCH_H
+#define TENON_OPS_CONVOLUTION_LAUNCH_H
 
 #include "backend/backend.h"
 
