@@ -20,7 +20,7 @@ tenon.nn.functional tenon.nn.init tenon.nn.parallel tenon.nn.parallel.comm tenon
 tenon.nn.utils.parametrizations tenon.nn.utils.parametrize tenon.nn.utils.stateless
 tenon.optim tenon.optim.lr_scheduler tenon.optim.swa_utils tenon.profiler tenon.random tenon.return_types
 tenon.safetensors tenon.serialization tenon.storage tenon.testing tenon.torch_version tenon.utils
-tenon.utils.checkpoint tenon.utils.data""".split()
+tenon.transforms tenon.datasets tenon.utils.checkpoint tenon.utils.data""".split()
 
 
 def stub_of(module):
