@@ -204,6 +204,9 @@ static void refusals(void)
             "Given transposed=1, weight of size [6, 4, 3, 3], expected input[2, 4, 8, 8] to have 6 channels, but got 4 "
             "channels instead");
     TRUTH(tn_tensor_numel(MADE(tn_conv2d(tn_narrow(x, 0, 0, 0), w, TN_NONE))) == 0);
+    TRUTH(tn_tensor_memory_format(tn_conv2d(tn_contiguous_in(x, TN_CHANNELS_LAST), w, TN_NONE)) == TN_CHANNELS_LAST);
+    TRUTH(tn_tensor_memory_format(tn_conv2d(x, tn_contiguous_in(w, TN_CHANNELS_LAST), TN_NONE)) == TN_CHANNELS_LAST);
+    TRUTH(tn_tensor_is_contiguous(tn_conv2d(x, w, TN_NONE)));
     HOLDS(tn_conv2d(tn_ones(TN_SHAPE(1, 0, 2, 1)), tn_ones(TN_SHAPE(1, 0, 1, 1)), tn_full(TN_SHAPE(1), 3.0)),
           TN_SHAPE(1, 1, 2, 1), 3, 3);
     tn_scope_close(s);

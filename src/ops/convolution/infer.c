@@ -135,6 +135,16 @@ static tn_status set_sizes(tn__spec *s, const tn_tensor *x, const tn_tensor *w, 
                             sizes_of(padded, n).s, sizes_of(kernel, n).s);
 }
 
+/* Channels last where x or the weights lie so, as PyTorch's; the spec has its shape. */
+static void set_layout(tn__spec *s, const tn_tensor *x, const tn_tensor *w)
+{
+    tn_memory_format format = tn__suggest_format(x->shape, x->stride, x->ndim);
+    if (!tn__format_rank(format))
+        format = tn__suggest_format(w->shape, w->stride, w->ndim);
+    if (tn__format_rank(format))
+        tn__layout_in(s, format);
+}
+
 tn_status tn__infer_convolution(tn__call *c)
 {
     const tn_tensor *x = tn__in(c, 0), *w = tn__in(c, 1);
@@ -145,6 +155,7 @@ tn_status tn__infer_convolution(tn__call *c)
     tn__spec_like(s, x);
     s->shape[1] = w->shape[0];
     e = set_sizes(s, x, w, c->params);
+    set_layout(s, x, w);
     return e ? e : tn__infer_one(c);
 }
 
@@ -177,6 +188,7 @@ tn_status tn__infer_convolution_input(tn__call *c)
     if (g->numel && !are_of(g->shape + 2, s->shape + 2, w->shape + 2, p))
         return tn__error(TN_EINVAL, "a gradient of %s is of no convolution by %s", tn__shape_str(g->shape, g->ndim).s,
                          tn__shape_str(w->shape, w->ndim).s);
+    set_layout(s, g, w);
     return tn__infer_one(c);
 }
 
