@@ -2,7 +2,7 @@
  * convolution.k include this text. */
 typedef struct conv_line {
     i64 x_stride, y_stride, w_stride;
-    i32 x, y, kernel, stride, pad, dilation;
+    i32 x, y, taps, stride, pad, dilation;
 } conv_line;
 
 typedef struct conv_shape {
