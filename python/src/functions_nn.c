@@ -43,11 +43,23 @@ tn_tensor *call_pad_any(const py_value *v)
     return (tn_pad_opt)(v[0].s.v.t, pad, &o);
 }
 
-/* What the functions of one number of dimensions have in common: slots 3, 5 and 6 of conv, 3, 4, 5, 6 and 7 of conv_transpose.
- * PyTorch takes 0 groups for a number, the library for none said. */
+/* PyTorch takes 0 groups for a number, the library for none said. */
 static int64_t groups_of(const py_value *v)
 {
     return v->s.v.i ? v->s.v.i : -1;
+}
+
+static tn_tensor *no_such_padding(const char *mode)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyErr_Format(PyExc_RuntimeError, "Invalid padding string: '%s'", mode);
+    PyGILState_Release(gil);
+    return NULL;
+}
+
+static tn_tensor *bias_of(const py_value *v)
+{
+    return v->given ? v->s.v.t : TN_NONE;
 }
 
 /* A list whose default is not the library's business. */
@@ -69,7 +81,7 @@ static tn_dims dims_or_none(const py_value *v)
                                    .same = mode && !strcmp(mode, "same")}; \
         if (mode && !o.same && strcmp(mode, "valid")) \
             return no_such_padding(mode); \
-        return (tn_conv##n##d_opt)(v[0].s.v.t, v[1].s.v.t, v[2].s.v.t, &o); \
+        return (tn_conv##n##d_opt)(v[0].s.v.t, v[1].s.v.t, bias_of(&v[2]), &o); \
     } \
     tn_tensor *call_conv_transpose##n##d(const py_value *v) \
     { \
@@ -80,15 +92,8 @@ static tn_dims dims_or_none(const py_value *v)
                                              .output_padding = dims_or_none(&v[5]), \
                                              .groups = groups_of(&v[6]), \
                                              .dilation = dims_or_none(&v[7])}; \
-        return (tn_conv_transpose##n##d_opt)(v[0].s.v.t, v[1].s.v.t, v[2].s.v.t, &o); \
+        return (tn_conv_transpose##n##d_opt)(v[0].s.v.t, v[1].s.v.t, bias_of(&v[2]), &o); \
     }
-
-static tn_tensor *no_such_padding(const char *mode)
-{
-    char text[128];
-    snprintf(text, sizeof text, "Invalid padding string: '%s'", mode);
-    return refused(PyExc_RuntimeError, text);
-}
 
 CONVOLUTION(1)
 CONVOLUTION(2)

@@ -56,12 +56,14 @@ static void multiply(const conv *c, const kit_array *from, const kit_array *w, b
             }
 }
 
-/* Numbers that fit: y is as large as x, kernel and padding give it; where transposed, x may be larger than y reaches. */
-static conv random_conv(int32_t n, bool transposed)
+/* Numbers that fit: y is as large as x, kernel and padding give it. Some are wide (several panels of rows and of places), some deep
+ * (several blocks of channels and taps). */
+static conv random_conv(int32_t n)
 {
     conv c = {.n = n, .images = kit_below(3) + (kit_below(8) > 0), .groups = 1 + kit_below(3)};
     const bool wide = kit_below(4) == 0; /* several panels of rows and of places */
-    c.in = 1 + kit_below(wide ? 9 : 4);
+    const bool deep = kit_below(6) == 0;
+    c.in = 1 + kit_below(deep ? n == 1 ? 140 : n == 2 ? 60 : 24 : wide ? 9 : 4);
     c.out = 1 + kit_below(wide ? 20 : 4);
     for (int32_t d = 0; d < n; d++) {
         c.kernel[d] = 1 + kit_below(n == 1 ? 6 : 3);
@@ -72,7 +74,6 @@ static conv random_conv(int32_t n, bool transposed)
         c.x[d] = (least > 1 ? least : 1) + kit_below(n == 1 ? 90 : n == 2 ? wide ? 14 : 7 : 4);
         c.y[d] = (c.x[d] + 2 * c.pad[d] - reach) / c.stride[d] + 1;
     }
-    (void)transposed;
     return c;
 }
 
@@ -154,14 +155,85 @@ static void one(const conv *c, tn_dtype d, bool transposed)
     tn_scope_close(s);
 }
 
+/* The gradient of the weights, of which the blocks are of places and images. */
+static void weights_of(const conv *c, tn_dtype d)
+{
+    int64_t x_shape[5], y_shape[5], w_shape[5];
+    kit_array x, g;
+    expected e;
+    tn_scope *s = tn_scope_open();
+    shape_of(x_shape, c->images, c->groups * c->in, c->x, c->n);
+    shape_of(y_shape, c->images, c->groups * c->out, c->y, c->n);
+    shape_of(w_shape, c->groups * c->out, c->in, c->kernel, c->n);
+    random_array(&x, d, c->n + 2, x_shape, (kit_layout)kit_below(KIT_LAYOUTS), true);
+    random_array(&g, d, c->n + 2, y_shape, (kit_layout)kit_below(KIT_LAYOUTS), true);
+    expected_init(&e, d, c->n + 2, w_shape);
+    expected_tolerate(&e);
+    const int64_t xs = kit_count(c->n, c->x), ys = kit_count(c->n, c->y), ks = kit_count(c->n, c->kernel);
+    for (int64_t i = 0; i < e.numel; i++) {
+        const int64_t o = i / ks / c->in, channel = o / c->out * c->in + i / ks % c->in;
+        int64_t k[3], t[3] = {0};
+        real size = 0;
+        e.v[i] = 0;
+        kit_unravel(i % ks, c->n, c->kernel, k);
+        do {
+            int64_t at[3];
+            bool inside = ys > 0;
+            for (int32_t n = 0; n < c->n; n++) {
+                at[n] = t[n] * c->stride[n] - c->pad[n] + k[n] * c->dilation[n];
+                inside &= at[n] >= 0 && at[n] < c->x[n];
+            }
+            for (int64_t m = 0; m < c->images && inside; m++) {
+                const real p = g.v[(m * c->groups * c->out + o) * ys + place(t, c->y, c->n)] *
+                               x.v[(m * c->groups * c->in + channel) * xs + place(at, c->x, c->n)];
+                e.v[i] += p;
+                size += fabsl(p);
+            }
+        } while (next(t, c->y, c->n));
+        e.tol[i] = compute_eps(d) * (real)(ys * c->images + 2) * size;
+        if (!kit_is_float(d))
+            e.v[i] = kit_round(e.v[i], d);
+    }
+    e.ulps = kit_digits(d) < 24 ? 1 : 0;
+    check_free(&e,
+               tn__convolution_weight(g.t, x.t, tn_dims_of(c->stride, c->n), tn_dims_of(c->pad, c->n),
+                                      tn_dims_of(c->dilation, c->n), c->groups, tn_dims_of(c->kernel, c->n)),
+               "_convolution_weight of %s %s %s and %s %s, %lld groups", tn_dtype_name(d),
+               kit_shape_text(g.ndim, g.shape), kit_layout_names[g.layout], kit_shape_text(x.ndim, x.shape),
+               kit_layout_names[x.layout], (long long)c->groups);
+    kit_array_free(&x);
+    kit_array_free(&g);
+    tn_scope_close(s);
+}
+
+/* Many places and images, more than a block has, beside any. */
+static void weights_each(int32_t n)
+{
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (int k = 0; k < (kit_samples() ? 3 : 12) && kit_dtypes[i] != TN_BOOL; k++) {
+            conv c = random_conv(n);
+            if (k % 3 == 0) {
+                c.images = 1 + kit_below(9);
+                c.in = 1 + kit_below(3);
+                for (int32_t a = 0; a < n; a++)
+                    c.x[a] += n == 1 ? 300 : n == 2 ? 17 : 5;
+                for (int32_t a = 0; a < n; a++)
+                    c.y[a] = (c.x[a] + 2 * c.pad[a] - c.dilation[a] * (c.kernel[a] - 1) - 1) / c.stride[a] + 1;
+            }
+            weights_of(&c, kit_dtypes[i]);
+        }
+}
+
 static void each(int32_t n, bool transposed)
 {
     const int cases = kit_samples() ? 6 : 40;
     for (int i = 0; i < KIT_DTYPES; i++)
         for (int k = 0; k < cases && kit_dtypes[i] != TN_BOOL; k++) {
-            const conv c = random_conv(n, transposed);
+            const conv c = random_conv(n);
             one(&c, kit_dtypes[i], transposed);
         }
+    if (!transposed)
+        weights_each(n);
 }
 
 /* The words of errors, and what has no elements. */
@@ -203,6 +275,18 @@ static void refusals(void)
     REFUSED(tn_conv_transpose2d(x, w, TN_NONE), TN_EINVAL,
             "Given transposed=1, weight of size [6, 4, 3, 3], expected input[2, 4, 8, 8] to have 6 channels, but got 4 "
             "channels instead");
+    REFUSED(tn_conv_transpose2d(x, tn_narrow(w, 0, 0, 4), TN_NONE, .stride = TN_DIMS(-(INT64_C(1) << 62))), TN_EINVAL,
+            "non-positive stride is not supported");
+    REFUSED(tn_conv2d(x, tn_contiguous_in(w, TN_CHANNELS_LAST), TN_NONE, .padding = TN_DIMS(INT64_C(1) << 40)),
+            TN_EINVAL, "Storage size calculation overflowed");
+    /* a channel with its padding would have 2^62 elements, of which one is read */
+    HOLDS(tn_conv3d(tn_ones(TN_SHAPE(1, 1, 2, 2, 2)), tn_ones(TN_SHAPE(1, 1, 2, 2, 2)), TN_NONE,
+                    .padding = TN_DIMS((1 << 20) - 1, (1 << 20) - 1, (1 << 19) - 1),
+                    .dilation = TN_DIMS((1 << 21) - 1, (1 << 21) - 1, (1 << 20) - 1)),
+          TN_SHAPE(1, 1, 1, 1, 1), 0);
+    HOLDS(
+        tn_conv1d(counted(TN_SHAPE(1, 3), 3), tn_ones(TN_SHAPE(1, 1, 3)), TN_NONE, .stride = TN_DIMS(INT64_C(1) << 40)),
+        TN_SHAPE(1, 1), 6);
     TRUTH(tn_tensor_numel(MADE(tn_conv2d(tn_narrow(x, 0, 0, 0), w, TN_NONE))) == 0);
     TRUTH(tn_tensor_memory_format(tn_conv2d(tn_contiguous_in(x, TN_CHANNELS_LAST), w, TN_NONE)) == TN_CHANNELS_LAST);
     TRUTH(tn_tensor_memory_format(tn_conv2d(x, tn_contiguous_in(w, TN_CHANNELS_LAST), TN_NONE)) == TN_CHANNELS_LAST);

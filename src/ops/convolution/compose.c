@@ -120,6 +120,8 @@ static tn_tensor *pad_same(tn_tensor *x, const tn_tensor *w, numbers *r)
     for (int32_t i = 0; i < n; i++) {
         if (r->stride.d[i] != 1)
             return tn__fail(TN_EINVAL, "padding='same' is not supported for strided convolutions");
+        if (r->dilation.d[i] < 1 || w->shape[2 + i] < 1 || (double)r->dilation.d[i] * (double)w->shape[2 + i] > 0x1p60)
+            return x; /* refused where all convolutions are */
         const int64_t all = r->dilation.d[i] * (w->shape[2 + i] - 1);
         r->padding.d[i] = all / 2;
         more[2 * (n - 1 - i) + 1] = all % 2;
@@ -134,7 +136,8 @@ typedef struct operands {
 
 static bool are_tensors(const kind *k, const operands *o)
 {
-    return tn__usable(k->name, o->x) && tn__usable(k->name, o->weight) && (!o->bias || tn__usable(k->name, o->bias));
+    return tn__usable(k->name, o->x) && tn__usable(k->name, o->weight) &&
+           (o->bias == TN_NONE || tn__usable(k->name, o->bias));
 }
 
 static tn_tensor *forward(const kind *k, operands o, numbers *r, bool same)
@@ -145,9 +148,9 @@ static tn_tensor *forward(const kind *k, operands o, numbers *r, bool same)
         x = pad_same(x, o.weight, r);
     if (!x)
         return NULL;
-    return unbatched(tn__convolution(x, o.weight, o.bias ? o.bias : TN_NONE, dims(&r->stride), dims(&r->padding),
-                                     dims(&r->dilation), r->groups),
-                     sample);
+    return unbatched(
+        tn__convolution(x, o.weight, o.bias, dims(&r->stride), dims(&r->padding), dims(&r->dilation), r->groups),
+        sample);
 }
 
 /* "output_padding_height: 1 output_padding_width: 1 ..." */
@@ -176,9 +179,13 @@ static tn_tensor *transposed(const kind *k, operands o, const numbers *r)
         return NULL;
     for (int32_t i = 0; i < size.n; i++) {
         const int64_t more = r->more.d[i], stride = r->stride.d[i], dilation = r->dilation.d[i];
+        if (stride < 1 || dilation < 1 || r->padding.d[i] < 0) { /* refused where all convolutions are */
+            size.d[i] = 1;
+            continue;
+        }
         if (more < 0)
             return tn__fail(TN_EINVAL, "negative output_padding is not supported");
-        if (more >= stride && more >= dilation && stride > 0 && dilation > 0)
+        if (more >= stride && more >= dilation)
             return refuse_output_padding(r);
         if ((double)x->shape[x->ndim - size.n + i] * (double)stride +
                 (double)dilation * (double)o.weight->shape[2 + i] >
@@ -190,8 +197,8 @@ static tn_tensor *transposed(const kind *k, operands o, const numbers *r)
                                                     dilation * (o.weight->shape[2 + i] - 1) + more + 1
                                               : 0;
     }
-    return unbatched(tn__convolution_input(x, o.weight, o.bias ? o.bias : TN_NONE, dims(&r->stride), dims(&r->padding),
-                                           dims(&r->dilation), r->groups, dims(&size)),
+    return unbatched(tn__convolution_input(x, o.weight, o.bias, dims(&r->stride), dims(&r->padding), dims(&r->dilation),
+                                           r->groups, dims(&size)),
                      sample);
 }
 
@@ -207,7 +214,7 @@ static tn_tensor *run(const kind *k, operands o, numbers *r, bool same, bool tra
     tn_tensor *tn__fn_conv##n_##d(tn_tensor *x, tn_tensor *weight, tn_tensor *bias, const tn_conv##n_##d_options *o) \
     { \
         const kind k = {"conv" #n_ "d", n_}; \
-        const operands in = {x, weight, tn__given(bias)}; \
+        const operands in = {x, weight, bias}; \
         numbers r = {.groups = o->groups}; \
         return are_tensors(&k, &in) && \
                        read_numbers(&r, n_, weight, (said){&o->stride, &o->padding, &o->dilation, NULL}) \
@@ -218,7 +225,7 @@ static tn_tensor *run(const kind *k, operands o, numbers *r, bool same, bool tra
                                             const tn_conv_transpose##n_##d_options *o) \
     { \
         const kind k = {"conv_transpose" #n_ "d", n_}; \
-        const operands in = {x, weight, tn__given(bias)}; \
+        const operands in = {x, weight, bias}; \
         numbers r = {.groups = o->groups}; \
         return are_tensors(&k, &in) && \
                        read_numbers(&r, n_, weight, (said){&o->stride, &o->padding, &o->dilation, &o->output_padding}) \
@@ -234,7 +241,7 @@ tn_tensor *tn__fn_convolution(tn_tensor *x, tn_tensor *weight, tn_tensor *bias, 
                               const tn_dims *padding, const tn_dims *dilation, bool transposes,
                               const tn_dims *output_padding, int64_t groups)
 {
-    const operands in = {x, weight, tn__given(bias)};
+    const operands in = {x, weight, bias};
     kind k = {"convolution", 0};
     numbers r = {.groups = groups ? groups : -1};
     if (!are_tensors(&k, &in))

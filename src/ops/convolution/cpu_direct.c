@@ -4,12 +4,7 @@
 #include "core/parallel.h"
 #include "ops/convolution/cpu_gather.h"
 
-enum { FEW_ROWS = 4, WORK = 16384 };
-
-bool tn__direct_fits(const tn__gather *g, int64_t rows)
-{
-    return g->type <= TN__F64 && g->channels == 1 && rows < FEW_ROWS && tn__gather_taps(g) > 0;
-}
+enum { FEW_ROWS = 4, FEW_ELEMENTS = 1024, WORK = 16384 };
 
 /* A padded channel: lines in two dimensions, each of 'parts' pieces of 'length' elements. */
 typedef struct plane {
@@ -41,6 +36,22 @@ static plane plane_of(const tn__gather *g)
         }
     }
     return p;
+}
+
+/* Is a padded channel not much more than what is read of it? It may be anything, and more than memory holds. */
+static bool pays_to_pad(const tn__gather *g, const plane *p)
+{
+    const double padded = (double)p->lines[0] * (double)p->lines[1] * (double)p->parts * (double)p->length,
+                 reads = (double)tn__gather_places(g) * (double)tn__gather_taps(g);
+    return padded <= 4 * reads + FEW_ELEMENTS;
+}
+
+bool tn__direct_fits(const tn__gather *g, int64_t rows)
+{
+    if (g->type > TN__F64 || g->channels != 1 || rows >= FEW_ROWS || tn__gather_taps(g) == 0)
+        return false;
+    const plane p = plane_of(g);
+    return pays_to_pad(g, &p);
 }
 
 static int64_t pitch(const plane *p)
@@ -110,7 +121,8 @@ static bool room_get(room *r, const plane *p, const tn__gather *g)
     r->bytes = plane_bytes + taps * sizeof(int64_t) + taps * item + line;
     if (!(r->base = tn__block_get(r->bytes)))
         return false;
-    memset(r->base + plane_bytes - 2 * TN__CONV_BEYOND, 0, 2 * TN__CONV_BEYOND); /* read, and for nothing */
+    const size_t used = all - 2 * TN__CONV_BEYOND;
+    memset(r->base + used, 0, plane_bytes - used); /* read, and for nothing */
     r->plane = r->base;
     r->at = (int64_t *)(void *)(r->base + plane_bytes);
     r->weights = (char *)(r->at + taps);

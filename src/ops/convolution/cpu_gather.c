@@ -155,6 +155,7 @@ void tn__panel_row(const tn__panel *p, const tn__gather *g, const char *channels
 enum {
     DEPTH = 256,        /* of a block: a panel of it stays in the nearest cache */
     PANELS = 16,        /* of a task: a block of weights is read once for all of them */
+    PIECES = 1 << 20,   /* bytes of what is known of them */
     TASKS = 4,          /* for each thread */
     SERIAL = 64 * 4096, /* multiplications for which a second thread comes too late */
     LANES = 32          /* the widest panel */
@@ -332,7 +333,7 @@ static void gather_panel(const job *j, const work *w, const tn__panel *p, char *
     const bool full = p->width == width && line == 64 && g->d[2].step * g->d[2].stride == 1;
     for (int64_t i = 0; i < k; i++, to += line) {
         const tn__piece *first = p->piece + p->first[tap];
-        if (full && first->n == width && p->whole[tap]) /* most rows of most panels */
+        if (full && p->whole[tap] && first->n == width) /* most rows of most panels */
             memcpy(to, channel + first->from * j->item, 64);
         else
             row_of(p, g, channel, tap, to, width);
@@ -409,7 +410,8 @@ static void cut(job *j, int64_t threads)
     const tn__gather *g = &j->p->g;
     const int64_t planes = g->images * g->groups, panels = tn__div_up(j->places, j->width);
     const int64_t want = threads > 1 ? tn__div_up(TASKS * threads, planes) : 1;
-    const int64_t each = TN_MIN(PANELS, TN_MAX(panels / want, 1));
+    const int64_t fit = PIECES / (int64_t)tn__panel_bytes(g, j->width), most = TN_MAX(TN_MIN(PANELS, fit), 1);
+    const int64_t each = TN_MIN(most, TN_MAX(panels / want, 1));
     j->cols = each * j->width;
     j->col_tasks = tn__div_up(panels, each);
     const int64_t high = tn__div_up(j->p->rows, j->height);

@@ -32,7 +32,7 @@ typedef struct tn__panel {
     int32_t width;
     bool *whole;      /* pieces cover the row */
     int32_t *first;   /* taps + 1: their first pieces */
-    tn__piece *piece; /* taps * tn__panel_pieces() */
+    tn__piece *piece; /* of one tap after the other */
 } tn__panel;
 
 static inline int64_t tn__gather_places(const tn__gather *g)

@@ -15,16 +15,18 @@ static void set_channels(const tn__view *v, i64 *first, i64 *second, int32_t dim
         *(i64 *)(void *)((char *)&d[TN__SPATIAL - dims + i - 2] + stride_at) = v->stride[i];
 }
 
-/* Sizes that kernels count in 32 bits. */
+/* Sizes that kernels count in 32 bits, and rows of tiles that a launch has. */
 static tn_status check_sizes(const tn__conv *c)
 {
-    const double most = (double)INT32_MAX - TILE, taps = (double)tn__conv_taps(c);
+    const double most = (double)INT32_MAX - TILE, taps = (double)tn__conv_taps(c), wide = (double)TN_MAX(c->in, c->out);
     if ((double)tn__conv_x(c) > most || (double)tn__conv_y(c) > most || (double)c->images > most ||
-        (double)TN_MAX(c->in, c->out) * taps > most || (double)c->groups > most)
-        return tn__error(TN_EINVAL, "a convolution on a GPU has at most 2^31 elements in a channel and in a filter");
+        wide * taps > most || wide * (double)c->groups > most || wide > (double)MOST * TILE)
+        return tn__error(TN_EINVAL,
+                         "a convolution on a GPU has at most 2^31 elements in a channel and in a filter, and "
+                         "2,097,120 channels in a group");
     for (int i = 0; i < TN__SPATIAL; i++)
-        if ((double)c->d[i].pad > most || (double)c->d[i].kernel * (double)c->d[i].dilation > most ||
-            (double)c->d[i].stride > most)
+        if ((double)c->d[i].x + 2 * (double)c->d[i].pad > most ||
+            (double)c->d[i].kernel * (double)c->d[i].dilation > most || (double)c->d[i].stride > most)
             return tn__error(TN_EINVAL, "a convolution on a GPU has strides, padding and dilated kernels below 2^31");
     return TN_OK;
 }

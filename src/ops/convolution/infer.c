@@ -135,14 +135,18 @@ static tn_status set_sizes(tn__spec *s, const tn_tensor *x, const tn_tensor *w, 
                             sizes_of(padded, n).s, sizes_of(kernel, n).s);
 }
 
-/* Channels last where x or the weights lie so, as PyTorch's; the spec has its shape. */
-static void set_layout(tn__spec *s, const tn_tensor *x, const tn_tensor *w)
+/* Channels last where x or the weights lie so, as PyTorch's; the spec has its shape, which memory must hold. */
+static tn_status set_layout(tn__spec *s, const tn_tensor *x, const tn_tensor *w)
 {
+    int64_t numel;
+    if (!tn__shape_numel(s->shape, s->ndim, tn__dtype_size(s->dtype), &numel))
+        return tn__shape_too_large(s->shape, s->ndim);
     tn_memory_format format = tn__suggest_format(x->shape, x->stride, x->ndim);
     if (!tn__format_rank(format))
         format = tn__suggest_format(w->shape, w->stride, w->ndim);
     if (tn__format_rank(format))
         tn__layout_in(s, format);
+    return TN_OK;
 }
 
 tn_status tn__infer_convolution(tn__call *c)
@@ -155,7 +159,7 @@ tn_status tn__infer_convolution(tn__call *c)
     tn__spec_like(s, x);
     s->shape[1] = w->shape[0];
     e = set_sizes(s, x, w, c->params);
-    set_layout(s, x, w);
+    e = e ? e : set_layout(s, x, w);
     return e ? e : tn__infer_one(c);
 }
 
@@ -188,8 +192,8 @@ tn_status tn__infer_convolution_input(tn__call *c)
     if (g->numel && !are_of(g->shape + 2, s->shape + 2, w->shape + 2, p))
         return tn__error(TN_EINVAL, "a gradient of %s is of no convolution by %s", tn__shape_str(g->shape, g->ndim).s,
                          tn__shape_str(w->shape, w->ndim).s);
-    set_layout(s, g, w);
-    return tn__infer_one(c);
+    e = set_layout(s, g, w);
+    return e ? e : tn__infer_one(c);
 }
 
 tn_status tn__infer_convolution_weight(tn__call *c)
