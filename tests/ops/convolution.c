@@ -56,8 +56,8 @@ static void multiply(const conv *c, const kit_array *from, const kit_array *w, b
             }
 }
 
-/* Numbers that fit: y is as large as x, kernel and padding give it. Some are wide (several panels of rows and of places), some deep
- * (several blocks of channels and taps). */
+/* Numbers that fit: y is as large as x, kernel and padding give it. Some are wide (several panels of rows and of places), some
+ * deep (several blocks of channels and taps). */
 static conv random_conv(int32_t n)
 {
     conv c = {.n = n, .images = kit_below(3) + (kit_below(8) > 0), .groups = 1 + kit_below(3)};

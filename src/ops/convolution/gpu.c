@@ -26,7 +26,8 @@ static tn_status check_sizes(const tn__conv *c)
                          "2,097,120 channels in a group");
     for (int i = 0; i < TN__SPATIAL; i++)
         if ((double)c->d[i].x + 2 * (double)c->d[i].pad > most ||
-            (double)c->d[i].kernel * (double)c->d[i].dilation > most || (double)c->d[i].stride > most)
+            (double)c->d[i].kernel * (double)c->d[i].dilation > most ||
+            (c->d[i].y > 1 && (double)c->d[i].stride > most))
             return tn__error(TN_EINVAL, "a convolution on a GPU has strides, padding and dilated kernels below 2^31");
     return TN_OK;
 }
@@ -39,15 +40,12 @@ static tn_status describe(conv_shape *s, const tn__conv *c, const tn__view *x, c
     *s = (conv_shape){
         .images = (i32)c->images, .groups = (i32)c->groups, .in = (i32)c->in, .out = (i32)c->out, .parts = 1};
     for (int i = 0; i < TN__SPATIAL; i++)
-        s->d[i] = (conv_line){0,
-                              0,
-                              0,
-                              (i32)c->d[i].x,
-                              (i32)c->d[i].y,
-                              (i32)c->d[i].kernel,
-                              (i32)c->d[i].stride,
-                              (i32)c->d[i].pad,
-                              (i32)c->d[i].dilation};
+        s->d[i] = (conv_line){.x = (i32)c->d[i].x,
+                              .y = (i32)c->d[i].y,
+                              .taps = (i32)c->d[i].kernel,
+                              .stride = (i32)(c->d[i].y > 1 ? c->d[i].stride : 1), /* nobody takes a step */
+                              .pad = (i32)c->d[i].pad,
+                              .dilation = (i32)c->d[i].dilation};
     const int32_t dims = x->ndim - 2;
     set_channels(x, &s->x_image, &s->x_channel, dims, s->d, offsetof(conv_line, x_stride));
     set_channels(y, &s->y_image, &s->y_channel, dims, s->d, offsetof(conv_line, y_stride));
