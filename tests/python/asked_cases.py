@@ -373,7 +373,7 @@ MORE = {
     "matrix_power": [[X(3, 3), n] for n in (0, 1, 2, 5)],
     "bilinear": [[X(4), X(2), X(5, 4, 2)]],
     "conv2d": [[X(2, 4, 5, 4), X(4, 2, 3, 2), NO, s, p, d, 2] for s in ((2,), (1, 2)) for p in ((1,), (0, 1)) for d in ((1,), (2, 1))]
-    + [[X(3, 5, 4), X(4, 3, 3, 2)]],
+    + [[X(3, 5, 4), X(4, 3, 3, 2), NO]],
     "conv_transpose2d": [[X(2, 4, 5, 4), X(4, 2, 3, 2), NO, (2,), p, o, 2, d] for p in ((1,), (0, 1)) for o in ((1,), (0, 1)) for d in ((1,), (2, 1))],
     "pdist": [[X(4, 3), p] for p in (0, 1, 2, 2.5, math.inf)],
     "vander": [[X(4), 3], [X(4), 0], [X(4), 3, True]],
