@@ -42,6 +42,7 @@ KINDS = {
     "dtype": "_dtype",
     "device": "_DeviceLike",
     "object": "Any",
+    "memory_format": "memory_format",
     "reduction": "str",
     "Reduction": "_int",
     "nothing": "None",

@@ -79,6 +79,16 @@ enum {
     TN_U16
 };
 
+/* ---- in which order the dimensions lie in memory ---- */
+typedef int32_t tn_memory_format; /* 0 = not said */
+enum {
+    TN_MEMORY_FORMAT_DEFAULT,
+    TN_CONTIGUOUS_FORMAT, /* row-major */
+    TN_PRESERVE_FORMAT,   /* as the tensor that it is made from */
+    TN_CHANNELS_LAST,     /* [N, C, H, W], the channels of a pixel beside each other */
+    TN_CHANNELS_LAST_3D   /* [N, C, D, H, W], the same */
+};
+
 /* ---- devices: {0, 0} is 'not said', so zero-filled options mean the default device; index -1: the current one ---- */
 enum {
     TN_DEVICE_INVALID = -1, /* what a failed tn_device_parse returns: poisons like a NULL tensor */
@@ -243,6 +253,7 @@ typedef struct tn_options {
     tn_device device;
     tn_dtype dtype;
     bool requires_grad, pin_memory;
+    tn_memory_format memory_format;
 } tn_options;
 
 #ifdef __cplusplus

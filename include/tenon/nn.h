@@ -147,6 +147,9 @@ TN_API tn_module *tn_module_to(tn_module *m, tn_device device);
 /* Floating parameters and buffers become dtype, which must be floating; others keep theirs. */
 TN_API tn_module *tn_module_to_dtype_at(const char *site, tn_module *m, tn_dtype dtype);
 TN_API tn_module *tn_module_to_dtype(tn_module *m, tn_dtype dtype);
+/* Parameters and buffers of 4 and 5 dimensions lie in that memory format: TN_CHANNELS_LAST makes convolutions run in it. */
+TN_API tn_module *tn_module_to_memory_format_at(const char *site, tn_module *m, tn_memory_format format);
+TN_API tn_module *tn_module_to_memory_format(tn_module *m, tn_memory_format format);
 /* tn_module_cuda(m), tn_module_cuda(m, i); index -1 is the current GPU. */
 TN_API tn_module *tn_module_to_cuda_at(const char *site, tn_module *m, int32_t index);
 TN_API tn_module *tn_module_to_cuda(tn_module *m, int32_t index);
@@ -309,9 +312,10 @@ static inline tn_params tn_params_of_params(tn_params p)
     TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_module_load_state_opt, "tn_module_load_state(m, state, n, .not_strict)", \
                 ".not_strict = true") \
     ((m_), (state_), (n_), &(tn_load_state_options){TN__SITE(tn_load_state_options), __VA_ARGS__})
-#define tn_module_to(m_, d_)       tn_module_to_at(TN_HERE, (m_), (d_))
-#define tn_module_to_dtype(m_, d_) tn_module_to_dtype_at(TN_HERE, (m_), (d_))
-#define tn_module_cuda(...)        TN__X_module_cuda(__VA_ARGS__, -1, 0)
+#define tn_module_to(m_, d_)               tn_module_to_at(TN_HERE, (m_), (d_))
+#define tn_module_to_dtype(m_, d_)         tn_module_to_dtype_at(TN_HERE, (m_), (d_))
+#define tn_module_to_memory_format(m_, f_) tn_module_to_memory_format_at(TN_HERE, (m_), (f_))
+#define tn_module_cuda(...)                TN__X_module_cuda(__VA_ARGS__, -1, 0)
 #define TN__X_module_cuda(m_, i_, ...) \
     TN__WHERE(sizeof #__VA_ARGS__ <= sizeof "-1, 0", tn_module_to_cuda_at, \
               "tn_module_cuda(m) or tn_module_cuda(m, index)") \

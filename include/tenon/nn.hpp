@@ -4,24 +4,21 @@
 
 #include <tenon/tensor.hpp>
 
-namespace tenon {
+namespace tenon
+{
 
 // ---- recording ----
 
 // No history is recorded on this thread for as long as it lives.
-class no_grad {
-public:
-    no_grad() : before(tn_set_grad_enabled(false))
-    {
-    }
-    ~no_grad()
-    {
-        tn_set_grad_enabled(before);
-    }
+class no_grad
+{
+  public:
+    no_grad() : before(tn_set_grad_enabled(false)) {}
+    ~no_grad() { tn_set_grad_enabled(before); }
     no_grad(const no_grad &) = delete;
     no_grad &operator=(const no_grad &) = delete;
 
-private:
+  private:
     bool before;
 };
 
@@ -49,7 +46,8 @@ inline void manual_seed(std::uint64_t seed)
 
 using named_tensors = std::vector<std::pair<std::string, tensor>>;
 
-namespace detail {
+namespace detail
+{
 // What 'ask', a C function of a list, says of all.
 template <class F> named_tensors named(F ask, site at)
 {
@@ -72,24 +70,18 @@ inline std::vector<tn_named> borrowed(const named_tensors &from)
 }
 } // namespace detail
 
-class module {
-public:
+class module
+{
+  public:
     module() = default;
-    module(const module &other) : handle(tn_module_retain(other.handle))
-    {
-    }
-    module(module &&other) noexcept : handle(std::exchange(other.handle, nullptr))
-    {
-    }
+    module(const module &other) :handle(tn_module_retain(other.handle)) {}
+    module(module &&other) noexcept :handle(std::exchange(other.handle, nullptr)) {}
     module &operator=(module other) noexcept
     {
         std::swap(handle, other.handle);
         return *this;
     }
-    ~module()
-    {
-        tn_module_release(handle);
-    }
+    ~module() { tn_module_release(handle); }
     // Takes over what a C function of modules gave; one that failed throws.
     static module take(tn_module *made, site at = site::here())
     {
@@ -98,10 +90,7 @@ public:
         m.handle = tn_module_keep(made);
         return m;
     }
-    tn_module *c() const noexcept
-    {
-        return handle;
-    }
+    tn_module *c() const noexcept { return handle; }
 
     tensor operator()(const tensor &x, site at = site::here()) const
     {
@@ -117,7 +106,8 @@ public:
     named_tensors named_parameters(site at = site::here()) const
     {
         tn_module *m = held(at);
-        return detail::named([&](tn_named *out, std::size_t cap) { return tn_module_named_parameters(m, out, cap); }, at);
+        return detail::named([&](tn_named *out, std::size_t cap) { return tn_module_named_parameters(m, out, cap); },
+                             at);
     }
     // Parameters and buffers by name.
     named_tensors state(site at = site::here()) const
@@ -140,14 +130,8 @@ public:
         detail::check(tn_module_eval(handle), at);
         return *this;
     }
-    bool is_training(site at = site::here()) const
-    {
-        return tn_module_is_training(held(at));
-    }
-    void zero_grad(site at = site::here()) const
-    {
-        tn_module_zero_grad(held(at));
-    }
+    bool is_training(site at = site::here()) const { return tn_module_is_training(held(at)); }
+    void zero_grad(site at = site::here()) const { tn_module_zero_grad(held(at)); }
     const module &requires_grad_(bool on = true, site at = site::here()) const
     {
         detail::check(tn_module_requires_grad_(handle, on), at);
@@ -161,6 +145,11 @@ public:
     const module &to(dtype which, site at = site::here()) const
     {
         detail::check(tn_module_to_dtype_at(TENON_NO_SITE, handle, static_cast<tn_dtype>(which)), at);
+        return *this;
+    }
+    const module &to(memory_format format, site at = site::here()) const
+    {
+        detail::check(tn_module_to_memory_format_at(TENON_NO_SITE, handle, static_cast<tn_memory_format>(format)), at);
         return *this;
     }
     std::int64_t numel(site at = site::here()) const
@@ -177,7 +166,7 @@ public:
         return detail::text([&](char *out, std::size_t n) { return tn_module_to_string(handle, out, n); }, at);
     }
 
-private:
+  private:
     // An empty one throws, as an empty tensor does.
     tn_module *held(site at) const
     {
@@ -195,9 +184,11 @@ inline std::ostream &operator<<(std::ostream &out, const located_<module> &m)
     return out << m.t.str(m.at);
 }
 
-namespace nn {
-class linear_options {
-public:
+namespace nn
+{
+class linear_options
+{
+  public:
     linear_options &bias(bool with)
     {
         o.no_bias = !with;
@@ -220,7 +211,7 @@ public:
         return all;
     }
 
-private:
+  private:
     tn_nn_linear_options o{};
 };
 inline module linear(std::int64_t in, std::int64_t out, const linear_options &options = {}, site at = site::here())
@@ -263,19 +254,18 @@ inline module sequential(std::initializer_list<module> modules, site at = site::
 
 // ---- optimisers ----
 
-namespace detail {
+namespace detail
+{
 // A C object that has one owner and a function that frees it.
 template <class T, void (*end)(T *)> struct freed {
-    void operator()(T *p) const
-    {
-        end(p);
-    }
+    void operator()(T *p) const { end(p); }
 };
 template <class T, void (*end)(T *)> using owned = std::unique_ptr<T, freed<T, end>>;
 } // namespace detail
 
-class optimizer {
-public:
+class optimizer
+{
+  public:
     // Takes over what a C function of optimisers gave; one that failed throws.
     static optimizer take(tn_optimizer *made, site at = site::here())
     {
@@ -284,22 +274,10 @@ public:
         o.handle.reset(made);
         return o;
     }
-    tn_optimizer *c() const noexcept
-    {
-        return handle.get();
-    }
-    void step(site at = site::here()) const
-    {
-        detail::check(tn_optimizer_step_at(TENON_NO_SITE, handle.get()), at);
-    }
-    void zero_grad(site at = site::here()) const
-    {
-        tn_optimizer_zero_grad(held(at));
-    }
-    double lr(site at = site::here()) const
-    {
-        return tn_optimizer_lr(held(at));
-    }
+    tn_optimizer *c() const noexcept { return handle.get(); }
+    void step(site at = site::here()) const { detail::check(tn_optimizer_step_at(TENON_NO_SITE, handle.get()), at); }
+    void zero_grad(site at = site::here()) const { tn_optimizer_zero_grad(held(at)); }
+    double lr(site at = site::here()) const { return tn_optimizer_lr(held(at)); }
     void set_lr(double lr, site at = site::here()) const
     {
         detail::check(tn_optimizer_set_lr_at(TENON_NO_SITE, handle.get(), lr), at);
@@ -315,7 +293,7 @@ public:
         detail::check(tn_optimizer_load_state_at(TENON_NO_SITE, handle.get(), all.data(), all.size()), at);
     }
 
-private:
+  private:
     tn_optimizer *held(site at) const
     {
         detail::check(handle.get(), at); // moved from
@@ -324,9 +302,11 @@ private:
     detail::owned<tn_optimizer, tn_optimizer_free> handle;
 };
 
-namespace optim {
-class sgd_options {
-public:
+namespace optim
+{
+class sgd_options
+{
+  public:
     sgd_options &momentum(double v)
     {
         o.momentum = v;
@@ -359,12 +339,13 @@ public:
         return all;
     }
 
-private:
+  private:
     tn_sgd_options o{};
 };
 // Of Adam and AdamW.
-class adam_options {
-public:
+class adam_options
+{
+  public:
     adam_options &betas(double beta1, double beta2)
     {
         o.beta1 = beta1;
@@ -397,7 +378,7 @@ public:
         return all;
     }
 
-private:
+  private:
     tn_adam_options o{};
 };
 inline optimizer sgd(const module &m, double lr, const sgd_options &options = {}, site at = site::here())
@@ -434,8 +415,9 @@ inline optimizer adamw(const tensors &list, double lr = 1e-3, const adam_options
 
 // ---- batches and files ----
 
-class loader_options {
-public:
+class loader_options
+{
+  public:
     loader_options &batch_size(std::int64_t rows)
     {
         o.batch_size = rows;
@@ -478,13 +460,14 @@ public:
         return all;
     }
 
-private:
+  private:
     tn_loader_options o{};
 };
 
 // for (loader batches({x, y}, loader_options().batch_size(32)); batches.next(batch);) ...
-class loader {
-public:
+class loader
+{
+  public:
     loader(const tensors &data, const loader_options &options = {}, site at = site::here()) : width(data.size())
     {
         const auto all = options.c();
@@ -512,7 +495,7 @@ public:
         return tn_loader_batches(handle.get());
     }
 
-private:
+  private:
     std::size_t width;
     detail::owned<tn_loader, tn_loader_free> handle;
 };

@@ -52,6 +52,11 @@ TN_API int64_t tn_tensor_size(const tn_tensor *t, int64_t dim);
 TN_API int64_t tn_tensor_numel(const tn_tensor *t);
 TN_API int64_t tn_tensor_storage_offset(const tn_tensor *t);
 TN_API bool tn_tensor_is_contiguous(const tn_tensor *t);
+/* Does it lie in that memory format, without gaps? TN_CHANNELS_LAST is of 4 dimensions, TN_CHANNELS_LAST_3D of 5. */
+TN_API bool tn_tensor_is_contiguous_in(const tn_tensor *t, tn_memory_format format);
+/* The format that its strides show, with gaps or without, and that the results of convolution, pooling and normalisation have:
+ * TN_CHANNELS_LAST, TN_CHANNELS_LAST_3D, else TN_CONTIGUOUS_FORMAT. */
+TN_API tn_memory_format tn_tensor_memory_format(const tn_tensor *t);
 TN_API bool tn_tensor_is_cuda(const tn_tensor *t);
 /* Is its memory such that in-place operations are refused: a read-only array's, or a mapped file's? */
 TN_API bool tn_tensor_is_read_only(const tn_tensor *t);
@@ -97,10 +102,11 @@ typedef struct tn_to_options {
     tn_device device;
     tn_dtype dtype;
     bool copy, non_blocking;
+    tn_memory_format memory_format;
 } tn_to_options;
-/* On another device, in another dtype. Returns t itself (a new reference) where nothing changes and .copy is not set.
- * non_blocking: the copy runs beside the host where the CPU's side is pinned memory. From there t must be left alone until
- * the device has it; a result on the CPU is pinned, and may be read after tn_synchronize(t's device). */
+/* On another device, in another dtype or memory format. Returns t itself (a new reference) where nothing changes and .copy is
+ * not set. non_blocking: the copy runs beside the host where the CPU's side is pinned memory. From there t must be left alone
+ * until the device has it; a result on the CPU is pinned, and may be read after tn_synchronize(t's device). */
 TN_API tn_tensor *tn_to_opt(tn_tensor *t, const tn_to_options *options);
 TN_API tn_tensor *tn_cpu_at(const char *site, tn_tensor *t);
 TN_API tn_tensor *tn_cpu(tn_tensor *t);
@@ -172,7 +178,7 @@ TN_API int64_t tn_to_string(const tn_tensor *t, char *out, size_t n);
     ((data_), (dtype_), TN__DIMS(shape_), &(tn_from_data_options){TN__SITE(tn_from_data_options), __VA_ARGS__})
 #define tn_to(...) TN__X_to(__VA_ARGS__, )
 #define TN__X_to(t_, ...) \
-    TN__OPTIONS(TN__NAMED6(__VA_ARGS__), tn_to_opt, "tn_to(t, .device, .dtype, .copy, .non_blocking)", \
+    TN__OPTIONS(TN__NAMED6(__VA_ARGS__), tn_to_opt, "tn_to(t, .device, .dtype, .copy, .non_blocking, .memory_format)", \
                 ".dtype = TN_F64") \
     ((t_), &(tn_to_options){TN__SITE(tn_to_options), __VA_ARGS__})
 #define tn_cpu(t_)            tn_cpu_at(TN_HERE, (t_))

@@ -23,7 +23,8 @@
 
 #define TENON_NO_SITE "" // the C functions note no line: errors name that of the C++ call
 
-namespace tenon {
+namespace tenon
+{
 
 // ---- where a call stands ----
 
@@ -39,26 +40,22 @@ struct site {
 // ---- errors ----
 
 // What failed: code() is TN_EINVAL, TN_ENOMEM ...; what() the message and the line of the call.
-class error : public std::runtime_error {
-public:
-    error(tn_status status, const std::string &message) : std::runtime_error(message), code_(status)
-    {
-    }
-    tn_status code() const noexcept
-    {
-        return code_;
-    }
+class error : public std::runtime_error
+{
+  public:
+    error(tn_status status, const std::string &message) : std::runtime_error(message), code_(status) {}
+    tn_status code() const noexcept { return code_; }
 
-private:
+  private:
     tn_status code_;
 };
 
-namespace detail {
+namespace detail
+{
 [[noreturn]] inline void raise(tn_status code, const char *message, site at)
 {
-    const std::string text =
-        std::string(message && *message ? message : "an empty tensor or module was passed") + "\n  at " + at.file + ":" +
-        std::to_string(at.line);
+    const std::string text = std::string(message && *message ? message : "an empty tensor or module was passed") +
+                             "\n  at " + at.file + ":" + std::to_string(at.line);
     tn_error_clear();
     throw error(code ? code : TN_EINVAL, text);
 }
@@ -75,6 +72,14 @@ inline void check(const void *result, site at)
 } // namespace detail
 
 // ---- dtypes and devices ----
+
+enum class memory_format : tn_memory_format {
+    unsaid = TN_MEMORY_FORMAT_DEFAULT,
+    contiguous = TN_CONTIGUOUS_FORMAT,
+    preserve = TN_PRESERVE_FORMAT,
+    channels_last = TN_CHANNELS_LAST,
+    channels_last_3d = TN_CHANNELS_LAST_3D
+};
 
 enum class dtype : tn_dtype {
     unsaid = TN_DTYPE_DEFAULT,
@@ -112,41 +117,24 @@ template <class T> constexpr dtype dtype_of()
     }
 }
 
-class device {
-public:
-    device() : d{TN_DEVICE_DEFAULT, 0}
-    {
-    }
-    device(tn_device which) : d(which)
-    {
-    }
+class device
+{
+  public:
+    device() : d{TN_DEVICE_DEFAULT, 0} {}
+    device(tn_device which) : d(which) {}
     // "cpu", "cuda", "cuda:1", "meta"
     device(const char *name, site at = site::here()) : d(tn_device_parse(name))
     {
         if (d.type == TN_DEVICE_INVALID)
             detail::raise(tn_error_code(), tn_error_message(), at);
     }
-    device(const std::string &name, site at = site::here()) : device(name.c_str(), at)
-    {
-    }
-    operator tn_device() const noexcept
-    {
-        return d;
-    }
-    std::string str() const
-    {
-        return tn_device_text(d).s;
-    }
-    friend bool operator==(device a, device b)
-    {
-        return tn_device_equal(a.d, b.d);
-    }
-    friend bool operator!=(device a, device b)
-    {
-        return !(a == b);
-    }
+    device(const std::string &name, site at = site::here()) : device(name.c_str(), at) {}
+    operator tn_device() const noexcept { return d; }
+    std::string str() const { return tn_device_text(d).s; }
+    friend bool operator==(device a, device b) { return tn_device_equal(a.d, b.d); }
+    friend bool operator!=(device a, device b) { return !(a == b); }
 
-private:
+  private:
     tn_device d;
 };
 inline device cpu()
@@ -161,52 +149,45 @@ inline device cuda(std::int32_t index = -1)
 // ---- lists ----
 
 // A shape, or a list of dimensions: {2, 3}, or one number.
-class dims {
-public:
+class dims
+{
+  public:
     dims() = default;
-    dims(std::initializer_list<std::int64_t> sizes) : list(tn_dims_of(sizes.begin(), static_cast<std::int32_t>(sizes.size())))
+    dims(std::initializer_list<std::int64_t> sizes)
+        : list(tn_dims_of(sizes.begin(), static_cast<std::int32_t>(sizes.size())))
     {
     }
-    dims(const std::vector<std::int64_t> &sizes) : list(tn_dims_of(sizes.data(), static_cast<std::int32_t>(sizes.size())))
+    dims(const std::vector<std::int64_t> &sizes)
+        : list(tn_dims_of(sizes.data(), static_cast<std::int32_t>(sizes.size())))
     {
     }
-    template <class T, class = std::enable_if_t<std::is_integral_v<T>>> dims(T one) : dims({static_cast<std::int64_t>(one)})
+    template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
+    dims(T one) : dims({static_cast<std::int64_t>(one)})
     {
     }
     // Valid as long as this.
-    const tn_dims *c() const
-    {
-        return &list;
-    }
-    std::size_t size() const noexcept
-    {
-        return static_cast<std::size_t>(list.ndim);
-    }
+    const tn_dims *c() const { return &list; }
+    std::size_t size() const noexcept { return static_cast<std::size_t>(list.ndim); }
 
-private:
+  private:
     tn_dims list{};
 };
 
 // Numbers, as many as are meant: {2, 3}, or one.
-class ints {
-public:
+class ints
+{
+  public:
     ints() = default;
-    ints(std::initializer_list<std::int64_t> numbers) : list(numbers)
-    {
-    }
-    ints(std::vector<std::int64_t> numbers) : list(std::move(numbers))
-    {
-    }
-    template <class T, class = std::enable_if_t<std::is_integral_v<T>>> ints(T one) : ints({static_cast<std::int64_t>(one)})
+    ints(std::initializer_list<std::int64_t> numbers) : list(numbers) {}
+    ints(std::vector<std::int64_t> numbers) : list(std::move(numbers)) {}
+    template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
+    ints(T one) : ints({static_cast<std::int64_t>(one)})
     {
     }
     // Valid as long as this.
-    tn_ints c() const
-    {
-        return {list.data(), list.size()};
-    }
+    tn_ints c() const { return {list.data(), list.size()}; }
 
-private:
+  private:
     std::vector<std::int64_t> list;
 };
 
@@ -220,24 +201,18 @@ class tensor_options;
 
 // ---- tensors ----
 
-class tensor {
-public:
+class tensor
+{
+  public:
     tensor() = default;
-    tensor(const tensor &other) : handle(tn_retain(other.handle))
-    {
-    }
-    tensor(tensor &&other) noexcept : handle(std::exchange(other.handle, nullptr))
-    {
-    }
+    tensor(const tensor &other) : handle(tn_retain(other.handle)) {}
+    tensor(tensor &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
     tensor &operator=(tensor other) noexcept
     {
         std::swap(handle, other.handle);
         return *this;
     }
-    ~tensor()
-    {
-        tn_release(handle);
-    }
+    ~tensor() { tn_release(handle); }
 
     // Takes over a reference that the caller owns.
     static tensor adopt(tn_tensor *owned)
@@ -247,30 +222,15 @@ public:
         return t;
     }
     // A further reference to what somebody else owns.
-    static tensor share(tn_tensor *borrowed)
-    {
-        return adopt(tn_retain(borrowed));
-    }
+    static tensor share(tn_tensor *borrowed) { return adopt(tn_retain(borrowed)); }
     // The C handle, borrowed; NULL of an empty one.
-    tn_tensor *c() const noexcept
-    {
-        return handle;
-    }
+    tn_tensor *c() const noexcept { return handle; }
     // The same for inputs that may be absent.
-    tn_tensor *or_none() const noexcept
-    {
-        return handle ? handle : TN_NONE;
-    }
-    explicit operator bool() const noexcept
-    {
-        return handle != nullptr;
-    }
+    tn_tensor *or_none() const noexcept { return handle ? handle : TN_NONE; }
+    explicit operator bool() const noexcept { return handle != nullptr; }
 
     // ---- what it is; an empty one is nothing: it throws ----
-    std::int64_t ndim(site at = site::here()) const
-    {
-        return tn_tensor_ndim(held(at));
-    }
+    std::int64_t ndim(site at = site::here()) const { return tn_tensor_ndim(held(at)); }
     std::int64_t size(std::int64_t dim, site at = site::here()) const
     {
         const std::int64_t n = tn_tensor_size(held(at), dim);
@@ -288,26 +248,15 @@ public:
         const tn_dims d = tn_tensor_stride(held(at));
         return std::vector<std::int64_t>(d.dim, d.dim + d.ndim);
     }
-    std::int64_t numel(site at = site::here()) const
+    std::int64_t numel(site at = site::here()) const { return tn_tensor_numel(held(at)); }
+    tenon::dtype dtype(site at = site::here()) const { return static_cast<tenon::dtype>(tn_tensor_dtype(held(at))); }
+    tenon::device device(site at = site::here()) const { return tn_tensor_device(held(at)); }
+    bool is_contiguous(memory_format format, site at = site::here()) const
     {
-        return tn_tensor_numel(held(at));
+        return tn_tensor_is_contiguous_in(held(at), static_cast<tn_memory_format>(format));
     }
-    tenon::dtype dtype(site at = site::here()) const
-    {
-        return static_cast<tenon::dtype>(tn_tensor_dtype(held(at)));
-    }
-    tenon::device device(site at = site::here()) const
-    {
-        return tn_tensor_device(held(at));
-    }
-    bool is_contiguous(site at = site::here()) const
-    {
-        return tn_tensor_is_contiguous(held(at));
-    }
-    bool is_cuda(site at = site::here()) const
-    {
-        return tn_tensor_is_cuda(held(at));
-    }
+    bool is_contiguous(site at = site::here()) const { return tn_tensor_is_contiguous(held(at)); }
+    bool is_cuda(site at = site::here()) const { return tn_tensor_is_cuda(held(at)); }
     bool shares_memory(const tensor &other, site at = site::here()) const
     {
         return tn_tensor_shares_memory(held(at), other.held(at));
@@ -316,7 +265,8 @@ public:
     template <class T> T *data(site at = site::here()) const
     {
         if (dtype(at) != dtype_of<T>())
-            detail::raise(TN_EDTYPE, (std::string("its elements are ") + tn_dtype_name(tn_tensor_dtype(handle))).c_str(), at);
+            detail::raise(TN_EDTYPE,
+                          (std::string("its elements are ") + tn_dtype_name(tn_tensor_dtype(handle))).c_str(), at);
         tn_error_clear();
         void *p = tn_data(handle);
         if (!p && tn_error_code())
@@ -345,6 +295,7 @@ public:
     // ---- where it is ----
     tensor to(tenon::device device, site at = site::here()) const;
     tensor to(tenon::dtype dtype, site at = site::here()) const;
+    tensor to(memory_format format, site at = site::here()) const;
     tensor cpu(site at = site::here()) const;
     tensor cuda(std::int32_t index = -1, site at = site::here()) const;
     tensor pin_memory(site at = site::here()) const;
@@ -355,34 +306,20 @@ public:
         detail::check(tn_requires_grad_(held(at), on), at);
         return *this;
     }
-    bool requires_grad(site at = site::here()) const
-    {
-        return tn_tensor_requires_grad(held(at));
-    }
-    bool is_leaf(site at = site::here()) const
-    {
-        return tn_tensor_is_leaf(held(at));
-    }
+    bool requires_grad(site at = site::here()) const { return tn_tensor_requires_grad(held(at)); }
+    bool is_leaf(site at = site::here()) const { return tn_tensor_is_leaf(held(at)); }
     // Empty where there is none.
-    tensor grad(site at = site::here()) const
-    {
-        return share(tn_tensor_grad(held(at)));
-    }
+    tensor grad(site at = site::here()) const { return share(tn_tensor_grad(held(at))); }
     // An empty one takes it away.
     void set_grad(const tensor &grad, site at = site::here()) const
     {
         detail::check(tn_tensor_set_grad(held(at), grad.or_none()), at);
     }
-    std::string grad_fn(site at = site::here()) const
-    {
-        return tn_tensor_grad_fn(held(at)).s;
-    }
-    void backward(site at = site::here()) const
-    {
-        detail::check(tn_backward_opt(held(at), nullptr), at);
-    }
+    std::string grad_fn(site at = site::here()) const { return tn_tensor_grad_fn(held(at)).s; }
+    void backward(site at = site::here()) const { detail::check(tn_backward_opt(held(at), nullptr), at); }
     // An empty gradient: 1, of one element.
-    void backward(const tensor &gradient, bool retain_graph = false, bool create_graph = false, site at = site::here()) const
+    void backward(const tensor &gradient, bool retain_graph = false, bool create_graph = false,
+                  site at = site::here()) const
     {
         tn_backward_options o{};
         o.struct_size = sizeof o;
@@ -396,7 +333,7 @@ public:
 #include <tenon/ops.hpp>
 #undef TENON_OPS_DECLARATIONS
 
-private:
+  private:
     // An empty one throws: with the text of the C call that gave none, where there was one.
     tn_tensor *held(site at) const
     {
@@ -407,49 +344,34 @@ private:
 };
 
 // Several tensors: {a, b}, or a vector.
-class tensors {
-public:
-    tensors(std::initializer_list<tensor> all) : tensors(std::vector<tensor>(all))
-    {
-    }
+class tensors
+{
+  public:
+    tensors(std::initializer_list<tensor> all) : tensors(std::vector<tensor>(all)) {}
     tensors(std::vector<tensor> all) : list(std::move(all))
     {
         for (const tensor &t : list)
             handles.push_back(t.c());
     }
     // Valid as long as this.
-    tn_tensors c() const
-    {
-        return {handles.data(), handles.size()};
-    }
-    std::size_t size() const noexcept
-    {
-        return list.size();
-    }
+    tn_tensors c() const { return {handles.data(), handles.size()}; }
+    std::size_t size() const noexcept { return list.size(); }
 
-private:
+  private:
     std::vector<tensor> list;
     std::vector<tn_tensor *> handles;
 };
 
 // A number or a tensor. It is made of either without a word.
-class operand {
-public:
-    operand() : s(tn_scalar_none())
-    {
-    }
-    operand(const tenon::tensor &one) : s(tn_scalar_t(one.c())), t(one)
-    {
-    }
-    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> operand(T number) : s(of(number))
-    {
-    }
-    tn_scalar c() const noexcept
-    {
-        return s;
-    }
+class operand
+{
+  public:
+    operand() : s(tn_scalar_none()) {}
+    operand(const tenon::tensor &one) : s(tn_scalar_t(one.c())), t(one) {}
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> operand(T number) : s(of(number)) {}
+    tn_scalar c() const noexcept { return s; }
 
-private:
+  private:
     template <class T> static tn_scalar of(T number)
     {
         if constexpr (std::is_same_v<T, bool>)
@@ -466,8 +388,9 @@ private:
 };
 
 // Of a new tensor: tensor_options().dtype(dtype::float64).device("cuda:1").requires_grad()
-class tensor_options {
-public:
+class tensor_options
+{
+  public:
     tensor_options &dtype(tenon::dtype dtype)
     {
         o.dtype = static_cast<tn_dtype>(dtype);
@@ -486,6 +409,11 @@ public:
     tensor_options &pin_memory(bool on = true)
     {
         o.pin_memory = on;
+        return *this;
+    }
+    tensor_options &memory_format(tenon::memory_format format)
+    {
+        o.memory_format = static_cast<tn_memory_format>(format);
         return *this;
     }
     tn_options c() const
@@ -507,11 +435,12 @@ public:
         return all;
     }
 
-private:
+  private:
     tn_options o{};
 };
 
-namespace detail {
+namespace detail
+{
 // A C result becomes the caller's, whatever scope is open.
 inline tensor take(tn_tensor *result, site at)
 {
@@ -551,18 +480,21 @@ template <class F> std::vector<tensor> list(F call, site at)
 
 // A copy of numbers: {1.5, 2}, a vector, an array; 1-D unless a shape is given.
 template <class T>
-tensor from(const T *data, std::size_t n, const dims &shape = {}, const tensor_options &options = {}, site at = site::here())
+tensor from(const T *data, std::size_t n, const dims &shape = {}, const tensor_options &options = {},
+            site at = site::here())
 {
     tn_tensor_from_options all = options.c_from(shape);
     const tn_array array{data, n, static_cast<tn_dtype>(dtype_of<T>()), false};
     return detail::take(tn_tensor_from_opt(array, &all), at);
 }
 template <class T>
-tensor from(const std::vector<T> &data, const dims &shape = {}, const tensor_options &options = {}, site at = site::here())
+tensor from(const std::vector<T> &data, const dims &shape = {}, const tensor_options &options = {},
+            site at = site::here())
 {
     return from(data.data(), data.size(), shape, options, at);
 }
-namespace detail {
+namespace detail
+{
 struct number {
     std::int64_t i;
     double f;
@@ -576,8 +508,8 @@ struct number {
 };
 } // namespace detail
 // As torch.tensor([1.5, 2]): where one has a point all are of the default dtype; else they are int64, or bool if all are.
-inline tensor from(std::initializer_list<detail::number> data, const dims &shape = {}, const tensor_options &options = {},
-                   site at = site::here())
+inline tensor from(std::initializer_list<detail::number> data, const dims &shape = {},
+                   const tensor_options &options = {}, site at = site::here())
 {
     std::vector<std::int64_t> whole;
     std::vector<double> floating;
@@ -608,6 +540,13 @@ inline tensor tensor::to(tenon::dtype dtype, site at) const
     tn_to_options o{};
     o.struct_size = sizeof o;
     o.dtype = static_cast<tn_dtype>(dtype);
+    return detail::take(tn_to_opt(handle, &o), at);
+}
+inline tensor tensor::to(memory_format format, site at) const
+{
+    tn_to_options o{};
+    o.struct_size = sizeof o;
+    o.memory_format = static_cast<tn_memory_format>(format);
     return detail::take(tn_to_opt(handle, &o), at);
 }
 inline tensor tensor::cpu(site at) const
@@ -641,9 +580,7 @@ inline void print(const tensor &t, site at = site::here())
 template <class T> struct located_ {
     const T &t;
     site at;
-    located_(const T &one, site where = site::here()) : t(one), at(where)
-    {
-    }
+    located_(const T &one, site where = site::here()) : t(one), at(where) {}
 };
 using located = located_<tensor>;
 inline std::ostream &operator<<(std::ostream &out, const located &x)
@@ -658,11 +595,13 @@ inline std::ostream &operator<<(std::ostream &out, const located &x)
     { \
         return function(a.t, b, a.at); \
     } \
-    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> tensor operator symbol(const located &a, T b) \
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> \
+    tensor operator symbol(const located &a, T b) \
     { \
         return function(a.t, operand(b), a.at); /* of its own: C++20 would turn == around, and want a bool */ \
     } \
-    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> tensor operator symbol(T a, const located &b) \
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> \
+    tensor operator symbol(T a, const located &b) \
     { \
         return function(operand(a), b.t, b.at); \
     }

@@ -13,13 +13,28 @@ static const struct {
     py_kind kind;
     bool one;
 } kinds[] = {
-    {"Tensor", PY_TENSOR, false},    {"Operand", PY_OPERAND, false},     {"Number", PY_NUMBER, false},
-    {"Tensor[]", PY_TENSORS, false}, {"Tensor[2]", PY_TENSORS, true},    {"int", PY_INT, false},
-    {"float", PY_FLOAT, false},      {"bool", PY_BOOL, false},           {"int[]", PY_INTS, false},
-    {"dim", PY_DIM, false},          {"int[1]", PY_INTS, true},          {"size", PY_SIZE, false},
-    {"dtype", PY_DTYPE, false},      {"device", PY_DEVICE, false},       {"str", PY_STR, false},
-    {"object", PY_OBJECT, false},    {"reduction", PY_REDUCTION, false}, {"nothing", PY_NOTHING, false},
-    {"Tensor*", PY_TENSORS, false},  {"Tensor[]*", PY_TENSORS, false},   {"Reduction", PY_REDUCTION, true},
+    {"Tensor", PY_TENSOR, false},
+    {"Operand", PY_OPERAND, false},
+    {"Number", PY_NUMBER, false},
+    {"Tensor[]", PY_TENSORS, false},
+    {"Tensor[2]", PY_TENSORS, true},
+    {"int", PY_INT, false},
+    {"float", PY_FLOAT, false},
+    {"bool", PY_BOOL, false},
+    {"int[]", PY_INTS, false},
+    {"dim", PY_DIM, false},
+    {"int[1]", PY_INTS, true},
+    {"size", PY_SIZE, false},
+    {"dtype", PY_DTYPE, false},
+    {"device", PY_DEVICE, false},
+    {"str", PY_STR, false},
+    {"object", PY_OBJECT, false},
+    {"reduction", PY_REDUCTION, false},
+    {"nothing", PY_NOTHING, false},
+    {"Tensor*", PY_TENSORS, false},
+    {"Tensor[]*", PY_TENSORS, false},
+    {"Reduction", PY_REDUCTION, true},
+    {"memory_format", PY_FORMAT, false},
 };
 
 static void read_kind(py_param *p, const char *text, size_t n)
@@ -43,6 +58,10 @@ static void read_default(py_param *p, const char *text, size_t n)
         return;
     if (p->kind == PY_REDUCTION) {
         p->initial.s = tn_scalar_i(p->one ? TN_NO_REDUCTION : TN_MEAN);
+        return;
+    }
+    if (p->kind == PY_FORMAT) {
+        p->initial.s = tn_scalar_i(py_format_named(word));
         return;
     }
     if (p->kind == PY_BOOL)
@@ -333,6 +352,7 @@ static int read_value(const py_param *p, PyObject *o, py_value *v)
     case PY_SIZE: return read_int_list(p, o, v);
     case PY_DTYPE: v->given = true; return py_dtype_from(o, &v->dtype);
     case PY_DEVICE: v->given = true; return py_device_from(o, &v->device);
+    case PY_FORMAT: v->given = true; return py_format_from(o, &v->s);
     case PY_STR:
         v->given = true;
         return !PyUnicode_Check(o) ? 1 : (v->u.text = PyUnicode_AsUTF8AndSize(o, NULL)) ? 0 : -1;

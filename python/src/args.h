@@ -4,9 +4,9 @@
  *     "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None)"
  * Kinds: Tensor, Operand (tensor or number), Number, Tensor[], Tensor[2] (two, no more and no fewer), int, float, bool,
  * dim (an int for an operation that takes a list), int[], int[1] (one int stands for a list), size (int[] whose items may
- * be given one by one where it is all there is), dtype, device, str, object, reduction ('mean', 'sum' or 'none'), Reduction
- * (its number, as PyTorch counts: 0 none, 1 mean, 2 sum), nothing (None alone: what PyTorch deprecated). 'Tensor* tensors',
- * the first of a function: its positional arguments are one list;
+ * be given one by one where it is all there is), dtype, device, memory_format, str, object, reduction ('mean', 'sum' or 'none'),
+ * Reduction (its number, as PyTorch counts: 0 none, 1 mean, 2 sum), nothing (None alone: what PyTorch deprecated). 'Tensor*
+ * tensors', the first of a function: its positional arguments are one list;
  * 'Tensor[]* tensors': so they are unless the list itself, or what an earlier signature takes, is the only one.
  * '?' after the kind: None is taken for 'not said'. 'name@slot' puts the value into another slot than that of its name,
  * 'name@-' into none; 'out@word' is out.h's; methods take no 'out'. They are parsed once, at the first call.
@@ -20,7 +20,7 @@ enum { PY_MAX_SLOTS = 14, PY_MAX_PARAMS = 14, PY_MAX_SIGNATURES = 4 };
 
 /* A value: which members hold it depends on the kind of the parameter. What was not given is all zero, or the default. */
 typedef struct py_value {
-    tn_scalar s; /* Tensor, Operand, Number; int and bool in s.v.i; float in s.v.f */
+    tn_scalar s; /* Tensor, Operand, Number; int, bool and memory_format in s.v.i; float in s.v.f */
     tn_device device;
     tn_dtype dtype;
     bool given;
@@ -70,6 +70,7 @@ typedef enum py_kind {
     PY_SIZE,
     PY_DTYPE,
     PY_DEVICE,
+    PY_FORMAT,
     PY_STR,
     PY_OBJECT,
     PY_REDUCTION,

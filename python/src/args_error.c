@@ -36,6 +36,7 @@ static const char *kind_text(const py_param *p)
     case PY_SIZE: return "tuple of ints";
     case PY_DTYPE: return "torch.dtype";
     case PY_DEVICE: return "torch.device";
+    case PY_FORMAT: return "torch.memory_format";
     case PY_STR: return "str";
     case PY_REDUCTION: return p->one ? "int" : "str";
     case PY_NOTHING: return "None";

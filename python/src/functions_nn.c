@@ -43,6 +43,62 @@ tn_tensor *call_pad_any(const py_value *v)
     return (tn_pad_opt)(v[0].s.v.t, pad, &o);
 }
 
+/* PyTorch takes 0 groups for a number, the library for none said. */
+static int64_t groups_of(const py_value *v)
+{
+    return v->s.v.i ? v->s.v.i : -1;
+}
+
+static tn_tensor *no_such_padding(const char *mode)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyErr_Format(PyExc_RuntimeError, "Invalid padding string: '%s'", mode);
+    PyGILState_Release(gil);
+    return NULL;
+}
+
+static tn_tensor *bias_of(const py_value *v)
+{
+    return v->given ? v->s.v.t : TN_NONE;
+}
+
+/* A list whose default is not the library's business. */
+static tn_dims dims_or_none(const py_value *v)
+{
+    return v->n < 0 ? (tn_dims){0} : py_dims(v);
+}
+
+#define CONVOLUTION(n) \
+    tn_tensor *call_conv##n##d(const py_value *v) \
+    { \
+        const char *mode = v[7].given ? v[7].u.text : NULL; \
+        tn_conv##n##d_options o = {.struct_size = sizeof o, \
+                                   .site = "", \
+                                   .stride = dims_or_none(&v[3]), \
+                                   .padding = dims_or_none(&v[4]), \
+                                   .dilation = dims_or_none(&v[5]), \
+                                   .groups = groups_of(&v[6]), \
+                                   .same = mode && !strcmp(mode, "same")}; \
+        if (mode && !o.same && strcmp(mode, "valid")) \
+            return no_such_padding(mode); \
+        return (tn_conv##n##d_opt)(v[0].s.v.t, v[1].s.v.t, bias_of(&v[2]), &o); \
+    } \
+    tn_tensor *call_conv_transpose##n##d(const py_value *v) \
+    { \
+        tn_conv_transpose##n##d_options o = {.struct_size = sizeof o, \
+                                             .site = "", \
+                                             .stride = dims_or_none(&v[3]), \
+                                             .padding = dims_or_none(&v[4]), \
+                                             .output_padding = dims_or_none(&v[5]), \
+                                             .groups = groups_of(&v[6]), \
+                                             .dilation = dims_or_none(&v[7])}; \
+        return (tn_conv_transpose##n##d_opt)(v[0].s.v.t, v[1].s.v.t, bias_of(&v[2]), &o); \
+    }
+
+CONVOLUTION(1)
+CONVOLUTION(2)
+CONVOLUTION(3)
+
 tn_tensor *call_rot90_any(const py_value *v)
 {
     static int64_t first_two[] = {0, 1};

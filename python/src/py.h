@@ -121,6 +121,9 @@ int py_warn_once(bool *warned, const char *text);
 int py_warn_of_settings(void);
 
 PyObject *py_dtype_of(tn_dtype dtype);
+/* A memory format by its object, as an integer (1: it is none), and by its name (0: there is none such). layout.c */
+int py_format_from(PyObject *o, tn_scalar *out);
+tn_memory_format py_format_named(const char *name);
 PyObject *py_layout(void); /* torch.strided */
 PyObject *py_device_object(tn_device device);
 PyObject *py_size(tn_dims dims);

@@ -59,14 +59,23 @@ static tn_tensor *make_randn(const py_value *v, const tn_options *o)
     return tn_randn_opt(TN__DIMS(py_dims(v)), o);
 }
 
+static tn_options in_format(const tn_options *o, const py_value *format)
+{
+    tn_options all = *o;
+    all.memory_format = (tn_memory_format)format->s.v.i;
+    return all;
+}
+
 static tn_tensor *make_rand_like(const py_value *v, const tn_options *o)
 {
-    return tn_rand_like_opt(v[0].s.v.t, o);
+    const tn_options all = in_format(o, &v[1]);
+    return tn_rand_like_opt(v[0].s.v.t, &all);
 }
 
 static tn_tensor *make_randn_like(const py_value *v, const tn_options *o)
 {
-    return tn_randn_like_opt(v[0].s.v.t, o);
+    const tn_options all = in_format(o, &v[1]);
+    return tn_randn_like_opt(v[0].s.v.t, &all);
 }
 
 PyObject *run_rand(PyObject *self, py_value *v, int which)
@@ -84,13 +93,13 @@ PyObject *run_randn(PyObject *self, py_value *v, int which)
 PyObject *run_rand_like(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    return factory("rand_like", make_rand_like, v, v + 1, v[0].s.v.t);
+    return factory("rand_like", make_rand_like, v, v + 2, v[0].s.v.t);
 }
 
 PyObject *run_randn_like(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    return factory("randn_like", make_randn_like, v, v + 1, v[0].s.v.t);
+    return factory("randn_like", make_randn_like, v, v + 2, v[0].s.v.t);
 }
 
 /* ---- whole numbers ---- */
@@ -108,13 +117,14 @@ PyObject *run_randint(PyObject *self, py_value *v, int which)
 
 static tn_tensor *make_randint_like(const py_value *v, const tn_options *o)
 {
-    return tn_randint_like_opt(v[0].s.v.t, v[1].given ? v[1].s.v.i : 0, v[2].s.v.i, o);
+    const tn_options all = in_format(o, &v[3]);
+    return tn_randint_like_opt(v[0].s.v.t, v[1].given ? v[1].s.v.i : 0, v[2].s.v.i, &all);
 }
 
 PyObject *run_randint_like(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    return factory("randint_like", make_randint_like, v, v + 3, v[0].s.v.t);
+    return factory("randint_like", make_randint_like, v, v + 4, v[0].s.v.t);
 }
 
 static tn_tensor *make_randperm(const py_value *v, const tn_options *o)

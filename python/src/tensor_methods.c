@@ -85,15 +85,15 @@ static PyObject *data_ptr(PyObject *self, PyObject *unused)
 
 static PyObject *run_is_contiguous(PyObject *self, py_value *v, int which)
 {
-    (void)self, (void)which; /* memory_format: there is one */
-    return PyBool_FromLong(tn_tensor_is_contiguous(v[0].s.v.t));
+    (void)self, (void)which;
+    return PyBool_FromLong(tn_tensor_is_contiguous_in(v[0].s.v.t, (tn_memory_format)v[1].s.v.i));
 }
 
 static PyObject *is_contiguous(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     static py_function f = {.name = "is_contiguous",
-                            .slots = "input",
-                            .text = {"is_contiguous(Tensor input, *, object? memory_format@-=None)"},
+                            .slots = "input memory_format",
+                            .text = {"is_contiguous(Tensor input, *, memory_format memory_format=contiguous_format)"},
                             .run = run_is_contiguous};
     return n || names ? py_call(&f, self, args, n, names) : PyBool_FromLong(tn_tensor_is_contiguous(py_t(self)));
 }
@@ -243,11 +243,14 @@ static PyObject *moved(tn_tensor *t, tn_to_options o)
     return py_wrap(r);
 }
 
-/* slots: input device dtype other non_blocking copy */
+/* slots: input device dtype other non_blocking copy memory_format */
 PyObject *run_to(PyObject *self, py_value *v, int which)
 {
-    tn_to_options o = {
-        .device = v[1].device, .dtype = v[2].dtype, .non_blocking = v[4].s.v.i != 0, .copy = v[5].s.v.i != 0};
+    tn_to_options o = {.device = v[1].device,
+                       .dtype = v[2].dtype,
+                       .non_blocking = v[4].s.v.i != 0,
+                       .copy = v[5].s.v.i != 0,
+                       .memory_format = (tn_memory_format)v[6].s.v.i};
     (void)self, (void)which;
     if (o.device.type == TN_DEVICE_CPU && o.device.index >= 0 && tn_tensor_device(v[0].s.v.t).type == TN_DEVICE_CPU)
         o.copy = true; /* 'cpu:0' is another device than 'cpu', where every tensor is */
@@ -258,7 +261,7 @@ PyObject *run_to(PyObject *self, py_value *v, int which)
     return moved(v[0].s.v.t, o);
 }
 
-/* slots: input device non_blocking */
+/* slots: input device non_blocking memory_format */
 PyObject *run_cuda(PyObject *self, py_value *v, int which)
 {
     tn_device d = TN_CUDA(-1);
@@ -274,13 +277,16 @@ PyObject *run_cuda(PyObject *self, py_value *v, int which)
     }
     if (d.type != TN_DEVICE_CUDA)
         return PyErr_Format(PyExc_RuntimeError, "Invalid device, must be cuda device");
-    return moved(v[0].s.v.t, (tn_to_options){.device = d, .non_blocking = v[2].s.v.i != 0});
+    return moved(
+        v[0].s.v.t,
+        (tn_to_options){.device = d, .non_blocking = v[2].s.v.i != 0, .memory_format = (tn_memory_format)v[3].s.v.i});
 }
 
+/* slots: input memory_format */
 PyObject *run_cpu(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    return moved(v[0].s.v.t, (tn_to_options){.device = TN_CPU});
+    return moved(v[0].s.v.t, (tn_to_options){.device = TN_CPU, .memory_format = (tn_memory_format)v[1].s.v.i});
 }
 
 /* Tensor.float() and its like, where a row of core/dtypes.def has one. */
@@ -289,13 +295,13 @@ PyObject *run_cpu(PyObject *self, py_value *v, int which)
     static PyObject *run_to_##token(PyObject *self, py_value *v, int which) \
     { \
         (void)self, (void)which; \
-        return moved(v[0].s.v.t, (tn_to_options){.dtype = TN_##ID}); \
+        return moved(v[0].s.v.t, (tn_to_options){.dtype = TN_##ID, .memory_format = (tn_memory_format)v[1].s.v.i}); \
     } \
     static PyObject *to_##token(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) \
     { \
         static py_function f = {.name = method, \
-                                .slots = "input", \
-                                .text = {method "(Tensor input, *, object? memory_format@-=None)"}, \
+                                .slots = "input memory_format", \
+                                .text = {method "(Tensor input, *, memory_format? memory_format=None)"}, \
                                 .run = run_to_##token}; \
         return py_call(&f, self, args, n, names); \
     }

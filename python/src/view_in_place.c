@@ -86,14 +86,31 @@ static tn_tensor *longer_memory(tn_tensor *x, int64_t n)
     return memory;
 }
 
-static PyObject *resize(tn_tensor *x, tn_dims size)
+/* In which order dimensions follow each other in memory, from the slowest: the format's. NULL, and an exception, where its rank
+ * is another. */
+static const int32_t *order_of(tn_memory_format format, int32_t ndim)
+{
+    static const int32_t orders[][TN_MAX_DIMS] = {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 3, 1}, {0, 2, 3, 4, 1}};
+    const int which = format == TN_CHANNELS_LAST ? 1 : format == TN_CHANNELS_LAST_3D ? 2 : 0;
+    if (!which || ndim == 3 + which)
+        return orders[which];
+    PyErr_Format(PyExc_RuntimeError, "required rank %d tensor to use channels_last%s format", 3 + which,
+                 which == 1 ? "" : "_3d");
+    return NULL;
+}
+
+static PyObject *resize(tn_tensor *x, tn_dims size, tn_memory_format format)
 {
     int64_t stride[TN_MAX_DIMS], n = 1, bytes = 0;
+    const int32_t *order = order_of(format, size.ndim);
+    if (!order)
+        return NULL;
     if (tn_tensor_requires_grad(x))
         return PyErr_Format(PyExc_RuntimeError, "cannot resize variables that require grad");
-    if (py_same_dims(tn_tensor_shape(x), size))
+    if (py_same_dims(tn_tensor_shape(x), size) && !format)
         return py_borrowed(x);
-    for (int32_t d = size.ndim - 1; d >= 0; d--) {
+    for (int32_t i = size.ndim - 1; i >= 0; i--) {
+        const int32_t d = order[i];
         stride[d] = n;
         if (size.dim[d] < 0 || __builtin_mul_overflow(n, size.dim[d] > 1 ? size.dim[d] : 1, &n))
             return PyErr_Format(PyExc_RuntimeError, "numel: integer multiplication overflow");
@@ -118,16 +135,22 @@ static PyObject *resize(tn_tensor *x, tn_dims size)
     return done ? py_borrowed(x) : py_raise();
 }
 
-/* slots: input size */
+/* slots: input size memory_format */
 PyObject *run_resize_(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    return resize(v[0].s.v.t, py_dims(&v[1]));
+    if (v[2].s.v.i == TN_PRESERVE_FORMAT)
+        return PyErr_Format(PyExc_RuntimeError, "Unsupported memory formatPreserve");
+    return resize(v[0].s.v.t, py_dims(&v[1]), (tn_memory_format)v[2].s.v.i);
 }
 
-/* slots: input other */
+/* slots: input other memory_format */
 PyObject *run_resize_as_(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    return resize(v[0].s.v.t, tn_tensor_shape(v[1].s.v.t));
+    const tn_tensor *other = v[1].s.v.t;
+    tn_memory_format format = (tn_memory_format)v[2].s.v.i;
+    if (format == TN_PRESERVE_FORMAT)
+        format = tn_tensor_memory_format(other);
+    return resize(v[0].s.v.t, tn_tensor_shape(other), format);
 }

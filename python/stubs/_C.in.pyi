@@ -30,12 +30,15 @@ class layout:
     """How a tensor's elements are found: torch.strided, by a stride for each dimension."""
 
 class memory_format:
-    """The order of a tensor's elements in memory: torch.contiguous_format, torch.preserve_format."""
+    """The order of a tensor's elements in memory: torch.contiguous_format, torch.channels_last, torch.channels_last_3d, or
+    torch.preserve_format: as what it is made from."""
 
 strided: layout
 contiguous_format: memory_format
 legacy_contiguous_format: memory_format
 preserve_format: memory_format
+channels_last: memory_format
+channels_last_3d: memory_format
 
 class device:
     """device('cuda:1'), device('cuda', 1): where a tensor lives. As a context manager: where factories make tensors."""

@@ -8,17 +8,14 @@ import sys
 
 # PyTorch's name, as far as it goes: what Tenon does not have, and what serves instead; docs/missing-names.md shows them in this order.
 _INSTEAD = (
-    (r"nn\.(Lazy)?Conv(Transpose)?\dd|(nn\.functional\.)?conv(_transpose)?\dd|(nn\.functional\.)?conv_tbc|convolution|nn\.modules\.conv"
-     r"|nn\.functional\.grad|nn\.grad|(mkldnn|cudnn|miopen)_(depthwise_)?convolution\w*",
-     "convolutions; torch.as_strided and a product of matrices make them"),
+    (r"nn\.functional\.grad|nn\.grad|(mkldnn|cudnn|miopen)_(depthwise_)?convolution\w*",
+     "it; torch.nn.functional.conv2d and what is like it record their gradients"),
     (r"(nn\.|nn\.functional\.|mkldnn_|quantized_)?(Adaptive|Fractional|adaptive_|fractional_)?(Avg|Max|LP|avg_|max_|lp_)_?(Pool|Unpool|pool|unpool)\dd.*"
      r"|mkldnn_adaptive_avg_pool2d|nn\.modules\.pooling", "pooling; torch.as_strided or reshape, then Tensor.amax or Tensor.mean, make it"),
     (r"nn\.(RNN|LSTM|GRU)\w*|nn\.modules\.rnn|nn\.utils\.rnn|rnn_\w+|lstm\w*|gru\w*|(mkldnn|miopen)_rnn\w*",
      "recurrent layers; a loop over torch.nn.Linear makes them"),
     (r"nn\.(MultiheadAttention|Transformer)\w*|nn\.modules\.transformer|nn\.attention|nn\.functional\.(\w*attention\w*|multi_head_\w+)",
      "attention; torch.nn.Linear, torch.matmul and torch.softmax make it"),
-    (r"nn\.(SyncBatchNorm|CrossMapLRN2d|Lazy(Batch|Instance)Norm\dd)", "it; torch.nn.BatchNorm1d to BatchNorm3d and InstanceNorm1d to InstanceNorm3d "
-     "are there"),
     (r"(nn\.functional\.)?(grid_sampler?\w*|affine_grid\w*|interpolate|upsample\w*)|nn\.Upsampl\w+", "the sampling of pictures"),
     (r"optim\.\w+", "it; torch.optim has SGD, LBFGS, Adam and what is like it"),
     (r"compile|compiler\b.*|jit\b.*|Tensor\.compile|nn\.Module\.compile", "a compiler; programs run without it: leave the call out"),
@@ -53,9 +50,8 @@ _INSTEAD = (
     (r"autograd\.graph\.(saved_tensors_hooks|save_on_cpu|disable_saved_tensors_hooks|allow_mutation_on_saved_tensors)",
      "hooks of what is saved for backward; torch.utils.checkpoint computes it again"),
     (r"(autograd\.)?profiler\.\w+", "profiles; linux's perf and NVIDIA's tools see its kernels by name"),
-    (r"channels_last\w*", "formats of memory: every tensor is strided"),
     (r"Stream|Event|cpu\.amp", "streams of no kind of device in particular; torch.cuda.Stream and torch.cuda.Event are there"),
-    (r"func\b.*|vmap", "transforms of functions; torch.autograd.grad is there"),
+    (r"func\..+|vmap", "transforms of functions; torch.autograd.grad is there"),
     (r"hub\b.*", "it; torch.load and torch.safetensors read files"),
     (r"onnx\b.*|export\b.*|fx\b.*", "it; torch.save and torch.safetensors write files"),
     (r"linalg\.(norm|matrix_norm)", "it; torch.norm and torch.linalg.vector_norm are there"),

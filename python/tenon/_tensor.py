@@ -233,7 +233,7 @@ def new(self, *args, size=None, device=None):
 _BY_LEGACY = {f"{dtype._legacy}Tensor": dtype for dtype in _C._dtypes}
 
 
-def type_(self, dtype=None, non_blocking=False, **ignored):
+def type_(self, dtype=None, non_blocking=False, *, memory_format=None, **ignored):
     """Its type's name in PyTorch's older way ("torch.FloatTensor"), or itself converted to a dtype."""
     if dtype is None:
         where = "cuda." if self.is_cuda else ""
@@ -243,14 +243,14 @@ def type_(self, dtype=None, non_blocking=False, **ignored):
         if parts[0] not in ("torch", "tenon") or parts[-1] not in _BY_LEGACY:
             raise ValueError(f"invalid type: '{dtype}'")
         device = "cuda" if "cuda" in parts else "cpu"
-        return self.to(device, _BY_LEGACY[parts[-1]], non_blocking=non_blocking)
+        return self.to(device, _BY_LEGACY[parts[-1]], non_blocking=non_blocking, memory_format=memory_format)
     if not isinstance(dtype, _C.dtype) and isinstance(getattr(dtype, "dtype", None), _C.dtype):  # torch.FloatTensor
-        return self.to(dtype.place, dtype.dtype, non_blocking=non_blocking)
+        return self.to(dtype.place, dtype.dtype, non_blocking=non_blocking, memory_format=memory_format)
     if dtype is Tensor:
-        return self.to("cpu", _C.get_default_dtype(), non_blocking=non_blocking)
+        return self.to("cpu", _C.get_default_dtype(), non_blocking=non_blocking, memory_format=memory_format)
     if not isinstance(dtype, _C.dtype):
         raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
-    return self.to(dtype, non_blocking=non_blocking)
+    return self.to(dtype, non_blocking=non_blocking, memory_format=memory_format)
 
 
 def norm(self, p="fro", dim=None, keepdim=False, dtype=None):

@@ -122,7 +122,7 @@ static tn_tensor *lying_as(tn_tensor *g, tn_tensor *leaf)
         lies_as(g, leaf)) /* as a view was made for it: dimensions of one element differ */
         return tn__restride(g, tn_dims_of(g->stride, g->ndim));
     if (!tn__contiguous(leaf) && !tn__is_dense(leaf->shape, leaf->stride, leaf->ndim))
-        return tn__contiguous_copy(g);
+        return tn_clone_in(g, TN_CONTIGUOUS_FORMAT);
     tn_tensor *made = tn_empty_like(leaf, .dtype = g->dtype);
     return made ? tn_copy_(made, g) : NULL;
 }

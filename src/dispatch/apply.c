@@ -616,7 +616,7 @@ static tn_tensor *apply_converted(const char *site, tn__op_id op, tn_tensor *x, 
     tn_scope scope;
     tn__thread *self = tn__enter(site);
     tn__scope_push(self, &scope);
-    const tn_scalar in = tn_scalar_t(tn__to_copy(x, tn__asked_dtype(op, params), x->device, false));
+    const tn_scalar in = tn_scalar_t(tn__to_copy(x, tn__asked_dtype(op, params), x->device, false, TN_PRESERVE_FORMAT));
     return tn__scope_pop(self, &scope, tn__apply(NULL, op, &in, 1, 1, params, NULL));
 }
 
@@ -638,9 +638,9 @@ static tn_tensor *apply_narrowed(const char *site, tn__op_id op, const tn_scalar
     tn_tensor *a = in[0].v.t, *b = in[1].v.t;
     tn__scope_push(self, &scope);
     if (a->ndim)
-        b = tn__to_copy(b, a->dtype, b->device, false);
+        b = tn__to_copy(b, a->dtype, b->device, false, TN_PRESERVE_FORMAT);
     else
-        a = tn__to_copy(a, b->dtype, a->device, false);
+        a = tn__to_copy(a, b->dtype, a->device, false, TN_PRESERVE_FORMAT);
     const tn_scalar same[] = {tn_scalar_t(a), tn_scalar_t(b)};
     tn_tensor *out =
         inplace ? tn__apply_inplace(NULL, op, same, 2, 3, NULL) : tn__apply(NULL, op, same, 2, 3, NULL, NULL);

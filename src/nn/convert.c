@@ -6,8 +6,9 @@
 #include <tenon/dtype.h>
 
 typedef struct target {
-    tn_device device; /* type 0: where it is */
-    tn_dtype dtype;   /* of floating tensors; 0: what it has */
+    tn_device device;        /* type 0: where it is */
+    tn_dtype dtype;          /* of floating tensors; 0: what it has */
+    tn_memory_format format; /* of those of 4 and 5 dimensions; 0: what it has */
 } target;
 
 /* What a tensor becomes: itself where nothing changes. It belongs to the open scope, or is t. */
@@ -18,9 +19,10 @@ static tn_tensor *converted(tn_tensor *t, const target *to)
                         "Cannot copy out of meta tensor; no data!\n  make the module where it is to live, or "
                         "load its state there");
     tn_dtype dtype = to->dtype && tn__dtype_is_float(t->dtype) ? to->dtype : t->dtype;
-    if (dtype == t->dtype && (!to->device.type || tn__same_device(to->device, t->device)))
+    const tn_memory_format format = t->ndim == 4 || t->ndim == 5 ? to->format : TN_MEMORY_FORMAT_DEFAULT;
+    if (!format && dtype == t->dtype && (!to->device.type || tn__same_device(to->device, t->device)))
         return t;
-    return tn_to(t, .device = to->device, .dtype = dtype);
+    return tn_to(t, .device = to->device, .dtype = dtype, .memory_format = format);
 }
 
 /* Parameters, their gradients and buffers, and what becomes of each. */
@@ -117,7 +119,7 @@ static tn_module *convert(tn__thread *t, tn_module *m, const target *to)
 static tn_module *move_to(const char *site, const char *what, tn_module *m, tn_device device)
 {
     tn__thread *t = tn__enter(site);
-    target to = {device, TN_DTYPE_DEFAULT};
+    target to = {.device = device};
     if (!m) {
         tn__poisoned(what);
         return NULL;
@@ -143,7 +145,7 @@ tn_module *tn_module_cpu_at(const char *site, tn_module *m)
 tn_module *tn_module_to_dtype_at(const char *site, tn_module *m, tn_dtype dtype)
 {
     tn__thread *t = tn__enter(site);
-    const target to = {{TN_DEVICE_DEFAULT, 0}, dtype};
+    const target to = {.dtype = dtype};
     if (!m) {
         tn__poisoned("tn_module_to_dtype");
         return NULL;
@@ -155,6 +157,17 @@ tn_module *tn_module_to_dtype_at(const char *site, tn_module *m, tn_dtype dtype)
                         "nn.Module.to only accepts floating point or complex dtypes, but got desired "
                         "dtype=torch.%s",
                         tn_dtype_name(dtype));
+    return convert(t, m, &to);
+}
+
+tn_module *tn_module_to_memory_format_at(const char *site, tn_module *m, tn_memory_format format)
+{
+    tn__thread *t = tn__enter(site);
+    const target to = {.format = format};
+    if (!m) {
+        tn__poisoned("tn_module_to_memory_format");
+        return NULL;
+    }
     return convert(t, m, &to);
 }
 
@@ -176,4 +189,9 @@ tn_module *(tn_module_cpu)(tn_module *m)
 tn_module *(tn_module_to_dtype)(tn_module *m, tn_dtype dtype)
 {
     return tn_module_to_dtype_at(TN__NOWHERE, m, dtype);
+}
+
+tn_module *(tn_module_to_memory_format)(tn_module *m, tn_memory_format format)
+{
+    return tn_module_to_memory_format_at(TN__NOWHERE, m, format);
 }

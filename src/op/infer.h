@@ -3,6 +3,7 @@
 #define TENON_OP_INFER_H
 
 #include "core/error.h"
+#include "core/memory_format.h"
 #include "op/op.h"
 
 /* The i-th input, which the row's signature says is a tensor. */
@@ -49,6 +50,17 @@ static inline const char *tn__op_name(tn__op_id op)
 /* The layout that PyTorch gives a new tensor like x: x's strides where it is dense, else the order of its dimensions. Sets the
  * spec's strides; its shape must be x's. infer_layout.c */
 void tn__layout_like(tn__spec *s, const tn_tensor *x);
+
+/* The layout of a result in a memory format; the spec's shape must have the format's rank. A kernel that keeps its input's
+ * format: tn__layout_in(s, tn__suggest_format(x->shape, x->stride, x->ndim)). */
+static inline void tn__layout_in(tn__spec *s, tn_memory_format format)
+{
+    s->strided = true;
+    tn__format_strides(format, s->shape, s->ndim, s->stride);
+}
+
+/* The layout that was asked for. Where none was, or it is to be preserved: x's, as tn__layout_like has it. */
+TN_MUST_USE tn_status tn__layout_asked(tn__spec *s, const tn_tensor *x, tn_memory_format format);
 
 /* The layout of an elementwise result, as PyTorch's TensorIterator chooses it; the spec's shape is the broadcast one. */
 void tn__layout_of_operands(const tn__call *c, tn__spec *s);

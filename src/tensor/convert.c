@@ -20,14 +20,16 @@ tn_tensor *tn_to_opt(tn_tensor *t, const tn_to_options *options)
     if ((o.device.type && tn__device_resolve(o.device, &device)) || tn__dtype_check("to", o.dtype))
         return NULL;
     tn_dtype dtype = o.dtype ? o.dtype : t->dtype;
-    if (tn__same_device(device, t->device) && dtype == t->dtype && !o.copy)
+    const bool keeps = !o.memory_format || o.memory_format == TN_PRESERVE_FORMAT ||
+                       o.memory_format == tn__suggest_format(t->shape, t->stride, t->ndim);
+    if (tn__same_device(device, t->device) && dtype == t->dtype && !o.copy && keeps)
         return tn__scope_hold(self, t);
-    return tn__to_copy(t, dtype, device, o.non_blocking);
+    return tn__to_copy(t, dtype, device, o.non_blocking, o.memory_format);
 }
 
 tn_tensor *(tn_cpu_at)(const char *site, tn_tensor *t)
 {
-    return tn_to_opt(t, &(tn_to_options){sizeof(tn_to_options), site, TN_CPU, 0, false, false});
+    return tn_to_opt(t, &(tn_to_options){.struct_size = sizeof(tn_to_options), .site = site, .device = TN_CPU});
 }
 
 tn_tensor *(tn_cpu)(tn_tensor *t)
@@ -37,7 +39,7 @@ tn_tensor *(tn_cpu)(tn_tensor *t)
 
 tn_tensor *(tn_to_cuda_at)(const char *site, tn_tensor *t, int32_t index)
 {
-    return tn_to_opt(t, &(tn_to_options){sizeof(tn_to_options), site, TN_CUDA(index), 0, false, false});
+    return tn_to_opt(t, &(tn_to_options){.struct_size = sizeof(tn_to_options), .site = site, .device = TN_CUDA(index)});
 }
 
 tn_tensor *(tn_to_cuda)(tn_tensor *t, int32_t index)

@@ -3,6 +3,7 @@
 #include "backend/backend.h"
 #include "backend/host_touch.h"
 #include "core/alloc.h"
+#include "core/memory_format.h"
 #include <math.h>
 #include <tenon/autograd.h>
 #include <tenon/tensor.h>
@@ -209,6 +210,16 @@ int64_t tn_tensor_storage_offset(const tn_tensor *t)
 bool tn_tensor_is_contiguous(const tn_tensor *t)
 {
     return real(t) && tn__contiguous(t);
+}
+
+bool tn_tensor_is_contiguous_in(const tn_tensor *t, tn_memory_format format)
+{
+    return real(t) && tn__is_in_format(format, t->shape, t->stride, t->ndim);
+}
+
+tn_memory_format tn_tensor_memory_format(const tn_tensor *t)
+{
+    return real(t) ? tn__suggest_format(t->shape, t->stride, t->ndim) : TN_MEMORY_FORMAT_DEFAULT;
 }
 
 bool tn_tensor_is_cuda(const tn_tensor *t)

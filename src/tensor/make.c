@@ -18,6 +18,20 @@ tn_tensor *tn__factory_finish(const tn__spec *s, tn_device device, const tn_opti
     return o->requires_grad ? tn__require_grad(t, true) : t;
 }
 
+/* The spec's layout is the format's. False, and an error, where there is no such. */
+static bool takes_format(tn__spec *s, tn_memory_format format)
+{
+    if (tn__check_format(format, s->ndim))
+        return false;
+    if (format == TN_PRESERVE_FORMAT) {
+        tn__error(TN_EINVAL, "unsupported memory format Preserve");
+        return false;
+    }
+    if (format != TN_CONTIGUOUS_FORMAT)
+        tn__layout_in(s, format);
+    return true;
+}
+
 tn_tensor *tn__factory(const tn_dims *shape, const tn_options *o, tn_dtype otherwise)
 {
     if (!shape)
@@ -30,6 +44,8 @@ tn_tensor *tn__factory(const tn_dims *shape, const tn_options *o, tn_dtype other
         return NULL;
     if (!tn__shape_numel(s.shape, s.ndim, tn__dtype_size(s.dtype), &numel))
         return tn__shape_too_large(s.shape, s.ndim), NULL;
+    if (o->memory_format && !takes_format(&s, o->memory_format))
+        return NULL;
     return tn__factory_finish(&s, device, o);
 }
 
@@ -61,6 +77,7 @@ tn_tensor *tn__factory_like(tn_tensor *x, const tn_options *o)
         return NULL;
     for (int32_t d = 0; d < x->ndim; d++)
         s.shape[d] = x->shape[d];
-    tn__layout_like(&s, x);
+    if (tn__layout_asked(&s, x, o->memory_format))
+        return NULL;
     return tn__factory_finish(&s, device, o);
 }

@@ -252,8 +252,34 @@ static void try_cat(const shape_list *s, int32_t dim, const tn_dtype *dtype, int
         kit_array_free(&part[k]);
 }
 
+/* Of channels_last tensors: the elements that row-major ones give, in the format of what came. */
+static void keep_the_format(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = tn_reshape(tn_arange(0, 120, 1, .dtype = TN_F32), TN_SHAPE(2, 3, 4, 5)),
+              *wide = tn_cat(TN_TENSORS(a, a), 1);
+    tn_tensor *c = tn_contiguous_in(a, TN_CHANNELS_LAST), *last = tn_contiguous_in(wide, TN_CHANNELS_LAST);
+    for (int64_t d = 0; d <= 4; d++) {
+        TRUTH(tn_equal(tn_stack(TN_TENSORS(a, a), d), tn_stack(TN_TENSORS(c, c), d)));
+        if (d == 4)
+            break;
+        tn_tensor *kept = tn_cat(TN_TENSORS(c, c), d);
+        TRUTH(tn_equal(kept, tn_cat(TN_TENSORS(a, a), d)) && tn_tensor_is_contiguous_in(kept, TN_CHANNELS_LAST));
+        TRUTH(tn_tensor_is_contiguous(tn_cat(TN_TENSORS(c, a), d)));
+    }
+    tn_tensor *shuffled = tn_channel_shuffle(last, 2), *padded = tn_pad(c, TN_INTS(1, 2, 3, 0));
+    TRUTH(tn_equal(shuffled, tn_channel_shuffle(wide, 2)) && tn_tensor_is_contiguous_in(shuffled, TN_CHANNELS_LAST));
+    TRUTH(tn_equal(padded, tn_pad(a, TN_INTS(1, 2, 3, 0))) && tn_tensor_is_contiguous_in(padded, TN_CHANNELS_LAST));
+    tn_tensor *normal = tn_batch_norm(c, TN_NONE, TN_NONE, .training = true);
+    TRUTH(tn_allclose(normal, tn_batch_norm(a, TN_NONE, TN_NONE, .training = true), .rtol = TN_SCALAR(1e-4),
+                      .atol = TN_SCALAR(1e-4)));
+    TRUTH(tn_tensor_is_contiguous_in(normal, TN_CHANNELS_LAST));
+    tn_scope_close(s);
+}
+
 static void run_cat(void)
 {
+    keep_the_format();
     for (int i = 0; i < KIT_DTYPES; i++)
         for (int j = 0; j < KIT_DTYPES; j++)
             for (int k = 1; k < N_SHAPES; k++)

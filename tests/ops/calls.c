@@ -15,7 +15,8 @@
 #define SITE ""
 enum { RESULTS = 64, VALUES = 24 };
 
-/* kind: 0 not given, T tensor, N TN_NONE, i f b u numbers, D dims, d dtype, s text, L tensors, X a result that is wanted. */
+/* kind: 0 not given, T tensor, N TN_NONE, i f b u numbers, D dims, d dtype, m memory format, s text, L tensors, X a result that
+ * is wanted. */
 typedef struct value {
     char kind;
     int64_t i;
@@ -107,6 +108,7 @@ static void take_value(value *v)
     case 'b': v->i = take_int(); break;
     case 'D': v->n = take_dims(v->dim); break;
     case 'd':
+    case 'm':
     case 's': take_text(v->text, sizeof v->text); break;
     case 'L':
         v->n = (int32_t)take_int();
@@ -180,6 +182,16 @@ static bool flag_of(const value *v)
 static tn_dtype dtype_of(const value *v)
 {
     return v->kind ? tn_dtype_parse(v->text) : 0;
+}
+
+static tn_memory_format format_of(const value *v)
+{
+    static const char *const names[] = {"", "contiguous_format", "preserve_format", "channels_last",
+                                        "channels_last_3d"};
+    tn_memory_format f = TN_CHANNELS_LAST_3D;
+    while (f > 0 && (!v->kind || strcmp(v->text, names[f]) != 0))
+        f--;
+    return f;
 }
 
 static const char *text_of(const value *v)

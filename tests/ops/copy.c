@@ -76,6 +76,54 @@ static void run_contiguous(void)
     each_array(clone_each, false);
 }
 
+/* Into each format that there is of as many dimensions: the elements, how they lie, and whether x itself will do. */
+static void turn_into_formats(kit_array *x)
+{
+    static const tn_memory_format of[] = {TN_CONTIGUOUS_FORMAT, TN_CHANNELS_LAST, TN_CHANNELS_LAST_3D};
+    for (int k = 0; k < 3; k++) {
+        if (k && x->ndim != 3 + k) {
+            const char *what = k == 1 ? "required rank 4 tensor to use channels_last format"
+                                      : "required rank 5 tensor to use channels_last_3d format";
+            REFUSED(tn_clone_in(x->t, of[k]), TN_EINVAL, what);
+            REFUSED(tn_contiguous_in(x->t, of[k]), TN_EINVAL, what);
+            continue;
+        }
+        tn_tensor *y = tn_clone_in(x->t, of[k]), *z = tn_contiguous_in(x->t, of[k]);
+        const bool lies = tn_tensor_is_contiguous_in(x->t, of[k]);
+        equals_values(x, y, "clone_in");
+        equals_values(x, z, "contiguous_in");
+        equals_values(x, tn_to(x->t, .memory_format = of[k]), "to, a format");
+        TRUTH(y != x->t && tn_tensor_is_contiguous_in(y, of[k]) && tn_tensor_is_contiguous_in(z, of[k]));
+        TRUTH((z == x->t) == lies && (!lies || k || tn_tensor_is_contiguous(x->t)));
+        tn_dims s = tn_tensor_stride(y);
+        TRUTH(!k || (s.dim[1] == 1 && s.dim[x->ndim - 1] == x->shape[1]));
+    }
+}
+
+static void run_clone_in(void)
+{
+    static const shape_list shapes[] = {{2, {3, 4}}, {4, {2, 3, 4, 5}}, {4, {1, 1, 3, 2}}, {5, {2, 3, 2, 4, 5}}};
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (size_t k = 0; k < TN_COUNT(shapes); k++)
+            for (kit_layout layout = 0; layout < KIT_LAYOUTS; layout++) {
+                kit_array x;
+                tn_scope *scope = tn_scope_open();
+                random_array(&x, kit_dtypes[i], shapes[k].ndim, shapes[k].dim, layout, false);
+                turn_into_formats(&x);
+                kit_array_free(&x);
+                tn_scope_close(scope);
+            }
+    tn_scope *s = tn_scope_open();
+    REFUSED(tn_clone_in(tn_ones(TN_SHAPE(2, 3)), 9), TN_EINVAL, "9 is no memory format");
+    REFUSED(tn_contiguous_in(tn_t(tn_ones(TN_SHAPE(2, 3))), TN_PRESERVE_FORMAT), TN_EINVAL,
+            "preserve memory format is unsupported by the contiguous operator");
+    TRUTH(tn_tensor_memory_format(tn_zeros(TN_SHAPE(2, 3, 4, 5), .memory_format = TN_CHANNELS_LAST)) ==
+          TN_CHANNELS_LAST);
+    REFUSED(tn_zeros(TN_SHAPE(2, 3), .memory_format = TN_PRESERVE_FORMAT), TN_EINVAL,
+            "unsupported memory format Preserve");
+    tn_scope_close(s);
+}
+
 /* x.copy_(src): src of every dtype, converted and broadcast; and the same conversion by tn_to. */
 static void copy_into(kit_array *x)
 {
@@ -117,10 +165,9 @@ static void run_copy_(void)
 }
 
 static const structural_case cases[] = {
-    {"clone", run_clone},
-    {"contiguous", run_contiguous},
-    {"copy_", run_copy_},
-    {NULL, NULL},
+    {"clone", run_clone},       {"contiguous", run_contiguous},
+    {"clone_in", run_clone_in}, {"contiguous_in", run_clone_in},
+    {"copy_", run_copy_},       {NULL, NULL},
 };
 
 /* ---- gradients ---- */
@@ -128,12 +175,17 @@ static const structural_case cases[] = {
 F(to, tn_mul(tn_to(tn_to(x, .dtype = TN_F64, .copy = true), .dtype = TN_F64), x))
 F(clone, tn_clone(x))
 F(contiguous, tn_contiguous(tn_t(x)))
+F(clone_in,
+  tn_mul(tn_clone_in(tn_reshape(x, TN_SHAPE(1, 3, 4, 1)), TN_CHANNELS_LAST), tn_reshape(y, TN_SHAPE(1, 3, 4, 1))))
+F(contiguous_in, tn_contiguous_in(tn_reshape(x, TN_SHAPE(1, 3, 4, 1)), TN_CHANNELS_LAST))
 F(copy_, tn_copy_(tn_clone(x), y))
 
 static const gradient_case gradients[] = {
     ONE(to),
     ONE(clone),
     ONE(contiguous),
+    TWO(clone_in),
+    ONE(contiguous_in),
     TWO(copy_),
     {"copy_, broadcast", f_copy_, 2, {M34, NINE}, false},
     {NULL, NULL, 0, {{0, {0}}}, false},

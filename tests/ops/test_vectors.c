@@ -364,7 +364,7 @@ static void run_all(tally *t, int *files)
 }
 
 /* An operation that is new in C adds its records. */
-enum { AGREE = 3226 };
+enum { AGREE = 3280 };
 
 int main(void)
 {

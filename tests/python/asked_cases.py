@@ -123,6 +123,8 @@ SQUARE, LONG, NO = X(3, 3), X(2, 3, 4), MISSING
 # ---- arguments that fit: in the order of the row's parameters, those that are needed ----
 
 FIT = {
+    "clone_in": [X(2, 3, 4, 5), "channels_last"],
+    "contiguous_in": [X(2, 3, 4, 5), "channels_last"],
     "prelu": [X(3, 4), X(4)],
     "threshold": [X(3, 4), 0.5, 7.0],
     "repeat": [X(3, 4), (2, 1, 3)],
@@ -233,6 +235,14 @@ FIT = {
     "chain_matmul": [[X(3, 4), X(4, 2), X(2, 3)]],
     "matrix_power": [X(2, 3, 3), 3],
     "bilinear": [X(3, 4), X(3, 2), X(5, 4, 2), X(5)],
+    "conv1d": [X(2, 3, 7), X(4, 3, 3), X(4)],
+    "conv2d": [X(2, 3, 5, 4), X(4, 3, 3, 2), X(4)],
+    "conv3d": [X(2, 3, 3, 5, 4), X(4, 3, 2, 3, 2), X(4)],
+    "conv_transpose1d": [X(2, 3, 7), X(3, 4, 3), X(4)],
+    "conv_transpose2d": [X(2, 3, 5, 4), X(3, 4, 3, 2), X(4)],
+    "conv_transpose3d": [X(2, 3, 3, 5, 4), X(3, 4, 2, 3, 2), X(4)],
+    "convolution": [X(2, 3, 5, 4), X(4, 3, 3, 2), X(4), (1, 2), (1, 0), (1, 1), False, (0, 0), 1],
+    "conv_tbc": [X(5, 2, 3), X(3, 3, 4), X(4), 1],
     "pdist": [X(4, 3)],
     "cdist": [X(3, 4), X(2, 4)],
     "tensordot": [X(3, 4), X(4, 3), (1,), (0,)],
@@ -362,6 +372,9 @@ MORE = {
     "multi_dot": [[[X(4), X(4, 2)]], [[X(3, 4), X(4)]], [[X(4), X(4, 3), X(3)]], [[X(3, 4)]]],
     "matrix_power": [[X(3, 3), n] for n in (0, 1, 2, 5)],
     "bilinear": [[X(4), X(2), X(5, 4, 2)]],
+    "conv2d": [[X(2, 4, 5, 4), X(4, 2, 3, 2), NO, s, p, d, 2] for s in ((2,), (1, 2)) for p in ((1,), (0, 1)) for d in ((1,), (2, 1))]
+    + [[X(3, 5, 4), X(4, 3, 3, 2), NO]],
+    "conv_transpose2d": [[X(2, 4, 5, 4), X(4, 2, 3, 2), NO, (2,), p, o, 2, d] for p in ((1,), (0, 1)) for o in ((1,), (0, 1)) for d in ((1,), (2, 1))],
     "pdist": [[X(4, 3), p] for p in (0, 1, 2, 2.5, math.inf)],
     "vander": [[X(4), 3], [X(4), 0], [X(4), 3, True]],
     "linalg_vander": [[X(3, 4), 3]],
@@ -413,6 +426,7 @@ POOL = {
     "s:reduce": ["add", "multiply", "mean"],
     "s:equation": ["ij,jk", "ij,jk->ki", "ij,kl", "i,j", ""],
     "d": ["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool", "uint64"],
+    "m": ["contiguous_format", "preserve_format", "channels_last", "channels_last_3d"],
     "D": [(), (0,), (1,), (-1,), (0, 1), (1, 0), (1, 1), (-1, 3), (0, 0), (7,)],
     "E": [(0,), (1,), (-1,), (3,), (7,)],
     "J": [(), (0,), (1,), (-1,), (0, 1), (1, 0), (1, 1), (-1, 3), (0, 0), (7,)],
@@ -446,7 +460,7 @@ def fit(name, parameters, needed):
     own = FIT.get(name) or (name.endswith("_") and FIT.get(name[:-1]))
     if own:
         return list(own)
-    guess = {"T": X(3, 4), "N": X(3, 4), "Q": MISSING, "L": [X(3, 4), X(3, 4)], "D": (3, 4), "J": (3, 4), "E": (0,), "i": 0, "f": 0.5, "b": False, "S": 2, "s": ""}
+    guess = {"T": X(3, 4), "N": X(3, 4), "Q": MISSING, "L": [X(3, 4), X(3, 4)], "D": (3, 4), "J": (3, 4), "E": (0,), "i": 0, "f": 0.5, "b": False, "S": 2, "s": "", "m": "contiguous_format"}
     return [guess[letter] for letter, _ in parameters[:needed]]
 
 

@@ -63,8 +63,22 @@ def _unique(function, x, dim, inverse, counts):
     return function(x, return_inverse=inverse is WANTED, return_counts=counts is WANTED, **({} if dim is None else {"dim": dim[0]}))
 
 
+def _convolution(name):
+    def call(*operands, same=False, groups=None, **options):
+        if groups == 0:
+            not_asked("C's 0 is no groups said")
+        if same:
+            options["padding"] = not_asked("one padding or the other") if "padding" in options else "same"
+        return getattr(torch, name)(*operands, **options, **({} if groups is None else {"groups": groups}))
+
+    return call
+
+
 BY_HAND = {
+    **{name: _convolution(name) for n in (1, 2, 3) for name in (f"conv{n}d", f"conv_transpose{n}d")},
     "gelu": lambda x, tanh=None: F.gelu(x) if tanh is None else F.gelu(x, approximate=tanh),
+    "clone": lambda x: x.clone(),
+    "contiguous": lambda x: x.contiguous(),
     "where": lambda a, b, c: torch.where(a, b, c),
     "repeated_places": lambda repeats, output_size=None: torch.repeat_interleave(repeats, output_size=output_size),
     "div_floor": lambda a, b: torch.div(a, b, rounding_mode="floor"),
@@ -235,7 +249,7 @@ def ready(values, name):
             leaves += [leaf for _, leaf in pairs if leaf is not None][-1:]
         elif isinstance(v, Flags):
             v = v.python
-        elif isinstance(v, str) and hasattr(torch, v) and isinstance(getattr(torch, v), torch.dtype):
+        elif isinstance(v, str) and isinstance(getattr(torch, v, None), (torch.dtype, torch.memory_format)):
             v = getattr(torch, v)
         out.append(v)
         tensors.append(tensor)

@@ -31,19 +31,20 @@ def error_of(code):
 
 
 @pytest.mark.parametrize("code, kind, text", [
-    ("torch.nn.Conv2d", AttributeError,
-     "module 'tenon.nn' has no attribute 'Conv2d': Tenon does not have convolutions; torch.as_strided and a product of matrices make them"),
+    ("torch.nn.LSTM", AttributeError,
+     "module 'tenon.nn' has no attribute 'LSTM': Tenon does not have recurrent layers; a loop over torch.nn.Linear makes them"),
     ("torch.compile", AttributeError, "module 'tenon' has no attribute 'compile': Tenon does not have a compiler; programs run without it: "
      "leave the call out"),
     ("torch.addmv_", AttributeError, "module 'tenon' has no attribute 'addmv_': Tenon does not have PyTorch's torch.addmv_; torch.Tensor.addmv_ is there"),
     ("torch.lobpcg", AttributeError, "module 'tenon' has no attribute 'lobpcg': Tenon does not have torch.linalg"),
     ("torch.fft.rfft", AttributeError, "module 'tenon' has no attribute 'fft': Tenon does not have complex numbers"),
-    ("torch.nn.functional.conv2d", AttributeError, "module 'tenon.nn.functional' has no attribute 'conv2d': Tenon does not have convolutions"),
+    ("torch.nn.functional.multi_head_attention_forward", AttributeError,
+     "module 'tenon.nn.functional' has no attribute 'multi_head_attention_forward': Tenon does not have attention"),
     ("torch.cuda.amp", AttributeError, "module 'tenon.cuda' has no attribute 'amp': Tenon does not have automatic mixed precision"),
     ("torch.optim.Adafactor", AttributeError, "module 'tenon.optim' has no attribute 'Adafactor': Tenon does not have torch.optim.Adafactor; torch.optim has "
      "SGD, LBFGS, Adam and what is like it"),
     ("torch.nn.Linear(2, 2).compile", AttributeError, "'Linear' object has no attribute 'compile': Tenon does not have a compiler"),
-    ("from tenon.nn import Linear, Conv2d", ImportError, "cannot import name 'Conv2d' from 'tenon.nn': Tenon does not have convolutions"),
+    ("from tenon.nn import Linear, LSTM", ImportError, "cannot import name 'LSTM' from 'tenon.nn': Tenon does not have recurrent layers"),
     ("from tenon import fft", ImportError, "cannot import name 'fft' from 'tenon': Tenon does not have complex numbers"),
     ("from tenon.utils.data import DistributedSampler", ImportError, "cannot import name 'DistributedSampler' from 'tenon.utils.data': Tenon "
      "does not have torch.distributed; torch.nn.DataParallel uses the GPUs of one process"),
@@ -97,7 +98,7 @@ def test_pythons_suggestions_stay():
 
 
 def test_asking_is_no_error():
-    assert not hasattr(torch, "fft") and not hasattr(torch.nn, "Conv2d") and not hasattr(torch.Tensor, "det")
+    assert not hasattr(torch, "fft") and not hasattr(torch.nn, "LSTM") and not hasattr(torch.Tensor, "det")
     assert not hasattr(torch.ones(1), "det") and not hasattr(torch.nn.Linear(1, 1), "compile")
     assert getattr(torch, "compile", None) is None
     assert importlib.util.find_spec("tenon.fft") is None and importlib.util.find_spec("tenon.zork") is None
@@ -107,7 +108,7 @@ def test_asking_is_no_error():
     for module in (torch, torch.nn, torch.nn.functional, torch.optim, torch.utils.data):
         assert inspect.unwrap(module) is module and dict(inspect.getmembers(module)) and inspect.getsourcefile(module)
     with pytest.raises(ImportError) as caught:
-        exec("from tenon.nn import Conv2d")
+        exec("from tenon.nn import LSTM")
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value)
 
@@ -175,7 +176,7 @@ def shown(code):
     except ImportError as error:
         print(type(error).__name__, error)
 shown("import torch.distributed as dist")
-shown("from torch.nn import Conv2d")
+shown("from torch.nn import GRU")
 shown("import torch.zork")
 shown("from torch.fft import rfft")
 shown("from torch import fft")
@@ -184,7 +185,7 @@ shown("import torch.nn.utils.rnn as rnn")
     lines = python("-m", "tenon", "-c", program).stdout.splitlines()
     assert lines[0].startswith("ModuleNotFoundError Tenon has no module 'tenon.distributed'")
     assert lines[0].endswith("; Tenon does not have torch.distributed; torch.nn.DataParallel uses the GPUs of one process")
-    assert lines[1].startswith("ImportError cannot import name 'Conv2d' from 'tenon.nn': Tenon does not have convolutions")
+    assert lines[1].startswith("ImportError cannot import name 'GRU' from 'tenon.nn': Tenon does not have recurrent layers")
     assert lines[2].endswith("(tenon.install_as_torch)")
     assert lines[3].startswith("ModuleNotFoundError") and lines[3].endswith("; Tenon does not have complex numbers")
     assert lines[4] == "ImportError cannot import name 'fft' from 'tenon': Tenon does not have complex numbers"
@@ -199,7 +200,7 @@ import torch.nn as nn, numpy as np
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, DistributedSampler
 from torch import optim, Tensor
-from torch.nn.modules.conv import Conv2d as Conv
+from torch.nn.modules.rnn import GRU as Cell
 try:
     from torch.cuda.amp import autocast
 except ImportError:
@@ -210,7 +211,7 @@ N = nn
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.conv = nn.Conv2d(1, 2, 3)
+        self.gru = nn.GRU(1, 2, 3)
         self.lstm = N.LSTM(3, 4)
         self.fc = nn.Linear(2, 2)
 
@@ -218,7 +219,7 @@ class Net(nn.Module):
         pass
 
     def forward(self, x):
-        x = F.max_pool2d(F.relu(self.conv(x)), 2)
+        x = F.scaled_dot_product_attention(F.relu(self.gru(x)), 2)
         y = x.lu().sum()
         z = np.lobpcg(x).det() + self.ormqr()
         if hasattr(torch, "compile"):
@@ -227,8 +228,8 @@ class Net(nn.Module):
 
 
 def shadowed(torch, nn=None):
-    F = [nn.Conv2d for nn in (torch,)]
-    return torch.conv2d, F
+    F = [nn.LSTM for nn in (torch,)]
+    return torch.lstm_cell, F
 
 
 optimizer = optim.Adafactor([]), torch.optim.SGD([], lr=0.1)
@@ -243,11 +244,11 @@ def test_a_program_is_read(tmp_path):
     lines = [line.split(": ") for line in done.stdout.splitlines()]
     assert [(place, name) for place, name, *_ in lines] == [
         ("program.py:4", "torch.utils.data.DistributedSampler"),
-        ("program.py:6", "torch.nn.modules.conv"),
+        ("program.py:6", "torch.nn.modules.rnn"),
         ("program.py:8", "perhaps torch.cuda.amp"),
-        ("program.py:17", "torch.nn.Conv2d"),
+        ("program.py:17", "torch.nn.GRU"),
         ("program.py:18", "torch.nn.LSTM"),
-        ("program.py:25", "torch.nn.functional.max_pool2d"),
+        ("program.py:25", "torch.nn.functional.scaled_dot_product_attention"),
         ("program.py:26", "perhaps torch.Tensor.lu"),
         ("program.py:29", "perhaps torch.compile"),
         ("program.py:30", "torch._C._zork"),
@@ -256,7 +257,7 @@ def test_a_program_is_read(tmp_path):
         ("program.py:38", "torch.optim.Adafactor"),
         ("program.py:39", "torch.lobpcg"),
     ]
-    assert lines[3][2] == "Tenon does not have convolutions; torch.as_strided and a product of matrices make them"
+    assert lines[3][2] == "Tenon does not have recurrent layers; a loop over torch.nn.Linear makes them"
     assert lines[8][2] == "Tenon does not have what PyTorch keeps to itself"
     assert lines[10][2] == "neither Tenon nor PyTorch has such a public name"
 
@@ -278,7 +279,7 @@ def listed(tmp_path, text, name="program.py"):
     # functions run when the file has been
     ("def f():\n    return torch.lobpcg(1)\nimport torch\n", [(2, "torch.lobpcg")]),
     ("def f():\n    return t.lobpcg(1)\ndef g():\n    global t\n    import torch as t\n", [(2, "torch.lobpcg")]),
-    ("def f():\n    def g():\n        return nn.Conv2d\n    import torch.nn as nn\n", [(3, "torch.nn.Conv2d")]),
+    ("def f():\n    def g():\n        return nn.LSTM\n    import torch.nn as nn\n", [(3, "torch.nn.LSTM")]),
     # what PyTorch keeps to itself
     ("import torch._dynamo\nfrom torch._six import inf\ntorch._dynamo.reset()\n",
      [(1, "torch._dynamo"), (2, "torch._six"), (3, "torch._dynamo")]),
@@ -293,7 +294,7 @@ def listed(tmp_path, text, name="program.py"):
     ("import torch\ntry:\n    torch.compile(1)\nexcept AttributeError:\n    torch.lobpcg\n", [(3, "perhaps torch.compile"), (5, "torch.lobpcg")]),
     # what Python has under the same name
     ("from torch import *\nx = complex(1), set(), range(2), lobpcg(x)\n", [(2, "torch.lobpcg")]),
-    ("import torch\nif (n := torch.nn):\n    n.Conv2d\n", [(3, "torch.nn.Conv2d")]),
+    ("import torch\nif (n := torch.nn):\n    n.LSTM\n", [(3, "torch.nn.LSTM")]),
     ("import torch\nx = " + " + ".join(["1"] * 2000) + " + torch.lobpcg(1)\n", [(2, "torch.lobpcg")]),
 ])
 def test_how_names_are_followed(tmp_path, text, found):

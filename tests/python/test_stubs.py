@@ -15,11 +15,12 @@ PACKAGE = pathlib.Path(torch.__file__).parent
 STUBS = sorted(PACKAGE.rglob("*.pyi"))
 MODULES = """tenon tenon.accelerator tenon.autograd tenon.autograd.anomaly_mode tenon.autograd.functional
 tenon.autograd.graph tenon.backends tenon.backends.cuda tenon.backends.cudnn tenon.cpu tenon.cuda tenon.cuda.comm
-tenon.distributions tenon.distributions.constraints tenon.distributions.transforms tenon.linalg tenon.masked tenon.nn
+tenon.distributions tenon.distributions.constraints tenon.distributions.transforms tenon.func tenon.linalg tenon.masked tenon.nn
 tenon.nn.functional tenon.nn.init tenon.nn.parallel tenon.nn.parallel.comm tenon.nn.parameter tenon.nn.utils
+tenon.nn.utils.parametrizations tenon.nn.utils.parametrize tenon.nn.utils.stateless
 tenon.optim tenon.optim.lr_scheduler tenon.optim.swa_utils tenon.profiler tenon.random tenon.return_types
 tenon.safetensors tenon.serialization tenon.storage tenon.testing tenon.torch_version tenon.utils
-tenon.utils.checkpoint tenon.utils.data""".split()
+tenon.transforms tenon.datasets tenon.utils.checkpoint tenon.utils.data""".split()
 
 
 def stub_of(module):

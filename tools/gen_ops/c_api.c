@@ -67,6 +67,7 @@ static void print_example(const row *r)
     case 'f': value = "0.5"; break;
     case 'b': value = "true"; break;
     case 'd': value = "TN_F64"; break;
+    case 'm': value = "TN_CHANNELS_LAST"; break;
     case 'v': value = "TN_CPU"; break;
     case 'X': value = "&x"; break;
     default: break;
@@ -84,12 +85,12 @@ static void print_argument(const param *p, bool as_operand)
 static void print_conditions(const row *r)
 {
     for (int i = 0; i < r->positional; i++)
-        if (strchr("DJifbdv", r->param[i].type) || !strcmp(r->name, "arange"))
+        if (strchr("DJifbdmv", r->param[i].type) || !strcmp(r->name, "arange"))
             printf("TN__BARE(#%s_) && ", r->param[i].name);
     for (int i = r->positional; i < r->total; i++)
         if (strchr("DS", r->param[i].type))
             printf("!TN__PLAIN(\".%s%s\", __VA_ARGS__) && ", r->param[i].name, is_dim(&r->param[i]) ? "s" : "");
-    int options = r->shared_options ? 4 : r->total - r->positional;
+    int options = r->shared_options ? 5 : r->total - r->positional;
     for (int i = r->positional; i < r->total; i++)
         options += r->param[i].type == 'D' && is_dim(&r->param[i]);
     printf("TN__NAMED%d(__VA_ARGS__)", options <= 3 ? 4 : options <= 5 ? 6 : 13);
@@ -105,7 +106,7 @@ static void print_call(const row *r)
         printf(i >= r->positional && is_dim(p) && p->type == 'D' ? ", .dims" : "");
         sep = ", ";
     }
-    printf(r->shared_options ? ", .dtype, .device, .requires_grad, .pin_memory)" : ")");
+    printf(r->shared_options ? ", .dtype, .device, .requires_grad, .pin_memory, .memory_format)" : ")");
 }
 
 /* tn_arange(6), tn_arange(1, 6), tn_arange(1, 6, 2), which is how options follow: one name, told apart by the count. */

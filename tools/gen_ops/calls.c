@@ -18,6 +18,7 @@ static const char *reader(char type)
     case 'f': return "float_of";
     case 'b': return "flag_of";
     case 'd': return "dtype_of";
+    case 'm': return "format_of";
     case 's': return "text_of";
     case 'X': return "result_of";
     default: return "device_of";

@@ -39,6 +39,7 @@ static const char *cpp_type(char type)
     case 'f': return "double ";
     case 'b': return "bool ";
     case 'd': return "dtype ";
+    case 'm': return "memory_format ";
     case 'v': return "device ";
     case 's': return "const std::string &";
     default: return "tensor &";
@@ -70,6 +71,7 @@ static void print_c(const param *p)
     case 'J':
     case 'D': printf("%s.c()", name_of(p)); break;
     case 'd': printf("static_cast<tn_dtype>(%s)", name_of(p)); break;
+    case 'm': printf("static_cast<tn_memory_format>(%s)", name_of(p)); break;
     case 's': printf("%s.c_str()", name_of(p)); break;
     default: printf("%s", name_of(p));
     }

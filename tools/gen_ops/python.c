@@ -134,6 +134,7 @@ static void print_value(char type, int i)
     case 'f': printf("v[%d].s.v.f", i); break;
     case 'b': printf("(v[%d].s.v.i != 0)", i); break;
     case 'd': printf("v[%d].dtype", i); break;
+    case 'm': printf("(tn_memory_format)v[%d].s.v.i", i); break;
     case 's': printf("v[%d].u.text", i); break;
     default: printf("v[%d].device", i); break;
     }
@@ -167,8 +168,8 @@ static void print_options(const row *r)
     }
     if (r->shared_options)
         printf("    o.device = v[%d].device;\n    o.dtype = v[%d].dtype;\n    o.requires_grad = v[%d].s.v.i != 0;\n"
-               "    o.pin_memory = v[%d].s.v.i != 0;\n",
-               n, n + 1, n + 2, n + 3);
+               "    o.pin_memory = v[%d].s.v.i != 0;\n    o.memory_format = (tn_memory_format)v[%d].s.v.i;\n",
+               n, n + 1, n + 2, n + 3, n + 4);
 }
 
 static void print_call(const row *r, bool inplace)
@@ -272,7 +273,7 @@ static void print_slots(const row *r, const entry *e)
     for (int i = 0; !e->slots && i < r->total; i++)
         if (r->param[i].type != 'X')
             printf("%s%s", i ? " " : "", python_name(r, i));
-    printf("%s\"", !e->slots && r->shared_options ? " device dtype requires_grad pin_memory" : "");
+    printf("%s\"", !e->slots && r->shared_options ? " device dtype requires_grad pin_memory memory_format" : "");
 }
 
 static void print_callee(const row *r, const entry *e)

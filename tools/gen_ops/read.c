@@ -64,9 +64,9 @@ static const struct {
     const char *word;
     char type;
 } types[] = {
-    {"Tensor", 'T'}, {"Tensor?", 'Q'}, {"Operand", 'N'}, {"Tensors", 'L'}, {"dims", 'D'},
-    {"dim", 'E'},    {"ints", 'J'},    {"int", 'i'},     {"float", 'f'},   {"bool", 'b'},
-    {"Number", 'S'}, {"dtype", 'd'},   {"device", 'v'},  {"Result", 'X'},  {"text", 's'},
+    {"Tensor", 'T'}, {"Tensor?", 'Q'}, {"Operand", 'N'}, {"Tensors", 'L'},       {"dims", 'D'},   {"dim", 'E'},
+    {"ints", 'J'},   {"int", 'i'},     {"float", 'f'},   {"bool", 'b'},          {"Number", 'S'}, {"dtype", 'd'},
+    {"device", 'v'}, {"Result", 'X'},  {"text", 's'},    {"memory_format", 'm'},
 };
 
 static char type_of(const char *word)
@@ -86,7 +86,7 @@ static const char *read_params(const char *p, const char *stop, row *r, param *t
         if (!strncmp(p, "factory", 7)) {
             r->shared_options = true;
             p += 7;
-        } else if (sscanf(p, "%31[A-Za-z?] %47[A-Za-z0-9_]%n", type, name, &used) == 2 && *n < MAX_PARAMS) {
+        } else if (sscanf(p, "%31[A-Za-z_?] %47[A-Za-z0-9_]%n", type, name, &used) == 2 && *n < MAX_PARAMS) {
             to[(*n)++] = (param){type_of(type), text_copy(name, strlen(name))};
             p += used;
         } else {
@@ -564,6 +564,7 @@ const char *c_type(char type)
     case 'f': return "double ";
     case 'b': return "bool ";
     case 'd': return "tn_dtype ";
+    case 'm': return "tn_memory_format ";
     case 'v': return "tn_device ";
     case 's': return "const char *";
     default: return "tn_tensor **";

@@ -13,8 +13,8 @@
  * Parameters: 'type name, ...', after '|' those that are options. Types: Tensor; Tensor? (or TN_NONE); Operand (tensor or
  * number); Tensors (a list); dims (a shape, or up to 8 dimensions; the option 'dims dim' is in C .dim = 1 or
  * .dims = TN_DIMS(0, 1)); dim (an option: one dimension); ints (of any length; of 'func' alone); int; float; bool; Number (or
- * none); dtype; device; text (of 'func' alone); Result (where a further result goes); factory (dtype, device, requires_grad and
- * pin_memory of a new tensor). A name that begins with '_' is internal: tn__name.
+ * none); dtype; device; memory_format; text (of 'func' alone); Result (where a further result goes); factory (dtype, device,
+ * requires_grad, pin_memory and memory_format of a new tensor). A name that begins with '_' is internal: tn__name.
  *
  *   doc       one sentence: the header's comment, the table of operations, Python's docstring
  *   rule      elementwise: which dtypes, and those of result and computation: R_* of op/op.h, in small letters
@@ -79,7 +79,7 @@ enum { MAX_PARAMS = 20, MAX_GRADS = 3, MAX_ENTRIES = 12, MAX_SIGNATURES = 4, MAX
 typedef enum kind { UNARY_ROW, BINARY_ROW, TERNARY_ROW, OP_ROW, VIEW_ROW, COMP_ROW, FUNC_ROW, PYTHON_ROW } kind;
 
 /* One letter a type: T tensor, Q tensor or none, N operand, S number or none, L tensors, D dims, E dim, J ints, i int, f float,
- * b bool, d dtype, v device, s text, X result. */
+ * b bool, d dtype, v device, m memory format, s text, X result. */
 typedef struct param {
     char type;
     const char *name;

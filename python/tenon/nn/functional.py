@@ -18,6 +18,8 @@ from ._noise import (alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, fe
 from ._norms import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, pad, rms_norm
 
 bilinear, linear, one_hot, pdist = _nn.bilinear, _nn.linear, _nn.one_hot, _nn.pdist
+conv1d, conv2d, conv3d, conv_tbc = _nn.conv1d, _nn.conv2d, _nn.conv3d, _nn.conv_tbc
+conv_transpose1d, conv_transpose2d, conv_transpose3d = _nn.conv_transpose1d, _nn.conv_transpose2d, _nn.conv_transpose3d
 pixel_shuffle, pixel_unshuffle = _nn.pixel_shuffle, _nn.pixel_unshuffle
 channel_shuffle, native_channel_shuffle = _nn.channel_shuffle, _nn.native_channel_shuffle
 gelu, softplus, logsigmoid, prelu = _nn.gelu, _nn.softplus, _nn.logsigmoid, _nn.prelu

@@ -1,12 +1,15 @@
 """Initial values. Each function writes into its tensor, with recording off, and returns it."""
 
+import functools
+import math
 import warnings
 
 from tenon import _C, _missing
 from tenon.autograd import no_grad
 
-__all__ = ["calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_",
-           "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_"]
+__all__ = ["calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_",
+           "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "orthogonal_", "sparse_", "uniform", "normal",
+           "constant", "eye", "dirac", "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "orthogonal", "sparse"]
 
 _ONE = {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"}
 
@@ -107,11 +110,87 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
     return normal_(tensor, 0.0, _kaiming(_C._kaiming_std, tensor, a, mode, nonlinearity), generator)
 
 
+def dirac_(tensor, groups=1):
+    """Of a convolution's weight: 1 where it hands a channel on as it is, else 0; as many channels of each group as there are"""
+    if tensor.dim() not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.size(0) % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    with no_grad():
+        tensor.zero_()
+        middle = tensor
+        for size in tensor.shape[2:]:
+            middle = middle.select(2, size // 2)
+        for part in middle.chunk(groups):
+            part.fill_diagonal_(1)
+    return tensor
+
+
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Normal, of mean 0, but that share of each column 0"""
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with no_grad():
+        tensor.normal_(0, std, **_from(generator))
+        for column in range(columns):
+            tensor[_C.randperm(rows)[:zeros], column] = 0
+    return tensor
+
+
+def _orthonormal_rows(x):
+    """Rows that span what the first rows of x do, however many: Q of a decomposition x^T = Q R whose R has a positive diagonal. By
+    Gram and Schmidt, twice, for once leaves what rounding made; 64 at a time, for those before are products of matrices."""
+    x = x.to(_C.float64)
+    for begin in range(0, x.size(0), 64):
+        block, before = x[begin:begin + 64], x[:begin]
+        for _ in range(2):
+            block -= (block @ before.t()) @ before
+        for i, row in enumerate(block):
+            for _ in range(2):
+                row -= (block[:i] @ row) @ block[:i]
+            row /= row.norm()
+    return x
+
+
+def orthogonal_(tensor, gain=1, generator=None):
+    """Orthogonal rows, or columns where there are fewer, of length gain (Saxe et al. 2013); dimensions behind the first are one"""
+    if tensor.dim() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
+    with no_grad():
+        drawn = tensor.new_empty((rows, columns)).normal_(0, 1, **_from(generator))
+        made = _orthonormal_rows(drawn if rows < columns else drawn.t().contiguous())
+        made = made if rows < columns else made.t()
+        return tensor.copy_((made * gain).reshape(tensor.shape))
+
+
 def _is_empty(tensor):
     if 0 not in tensor.shape:
         return False
     warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
     return True
+
+
+def _older(new):
+    """What PyTorch called the function before its name said that it writes."""
+    name = new.__name__[:-1]
+
+    @functools.wraps(new)
+    def older(*args, **kwargs):
+        warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
+        return new(*args, **kwargs)
+
+    older.__name__, older.__doc__ = name, f"Deprecated: {name}_."
+    return older
+
+
+uniform, normal, constant, eye, dirac = map(_older, (uniform_, normal_, constant_, eye_, dirac_))
+xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal = map(_older, (xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_))
+orthogonal, sparse = map(_older, (orthogonal_, sparse_))
 
 
 __getattr__ = _missing.getattr_of(__name__)

@@ -28,7 +28,7 @@ static tn_tensor *repeat_along(tn_tensor *x, int32_t dim, int64_t times, bool ea
 /* What was repeated is a copy, however often and even if there is nothing of it. */
 static tn_tensor *copied(tn_tensor *out, const tn_tensor *x)
 {
-    return out && out->storage && out->storage == x->storage ? tn__contiguous_copy(out) : out;
+    return out && out->storage && out->storage == x->storage ? tn_clone_in(out, TN_CONTIGUOUS_FORMAT) : out;
 }
 
 /* x, of as many dimensions as are repeated, so often along each: one copy, where tensors can have as many dimensions as that
@@ -53,7 +53,7 @@ static tn_tensor *repeat_at_once(tn_tensor *x, const tn_dims *repeats)
     if (!tn__shape_numel(wide, n, tn__dtype_size(x->dtype), &total))
         return NULL;
     tn_tensor *shown = tn_expand(tn_reshape(x, tn_dims_of(own, n)), tn_dims_of(wide, n));
-    return shown ? tn__no_view(tn_view(tn__contiguous_copy(shown), tn_dims_of(shape, x->ndim))) : NULL;
+    return shown ? tn__no_view(tn_view(tn_clone_in(shown, TN_CONTIGUOUS_FORMAT), tn_dims_of(shape, x->ndim))) : NULL;
 }
 
 tn_tensor *tn__fn_repeat(tn_tensor *x, const tn_dims *repeats)
@@ -209,7 +209,7 @@ static tn_tensor *rolled(tn_tensor *x, const tn__dims *shifts, const tn__dims *d
         if (tn__wrap_own_dim(dims->d[i], x->ndim, &d))
             return NULL;
         const int64_t n = x->shape[d], by = (shifts->d[i] % n + n) % n;
-        x = by == 0 ? tn__contiguous_copy(x)
+        x = by == 0 ? tn_clone_in(x, TN_CONTIGUOUS_FORMAT)
                     : tn_cat(TN_TENSORS(tn_slice(x, d, n - by, n, 1), tn_slice(x, d, 0, n - by, 1)), d);
     }
     return x;

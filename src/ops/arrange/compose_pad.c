@@ -1,4 +1,5 @@
 /* Padding: elements added before and behind along dimensions, the last one first. */
+#include "op/infer.h"
 #include "ops/compose.h"
 #include <stdio.h>
 
@@ -26,7 +27,8 @@ static tn_tensor *pad_line(tn_tensor *x, int32_t dim, int64_t before, int64_t af
         if (k == 1)
             part[parts++] = tn_narrow(x, dim, start, end - start);
         else if (shape[dim] > 0)
-            part[parts++] = tn_full(tn_dims_of(shape, x->ndim), value, .dtype = x->dtype, .device = x->device);
+            part[parts++] = tn_full(tn_dims_of(shape, x->ndim), value, .dtype = x->dtype, .device = x->device,
+                                    .memory_format = tn__suggest_format(x->shape, x->stride, x->ndim));
         if (parts && !part[parts - 1])
             return NULL;
     }
@@ -184,7 +186,10 @@ static tn_tensor *pad_at_once(tn_tensor *x, tn_ints pad, tn_scalar value)
         at[d] = before > 0 ? before : 0;
         part = tn_narrow(part, d, cut, x->shape[d] - cut - (after < 0 ? -after : 0));
     }
-    tn_tensor *whole = part ? tn_full(tn_dims_of(shape, x->ndim), value, .dtype = x->dtype, .device = x->device) : NULL,
+    if (!part)
+        return NULL;
+    tn_tensor *whole = tn_full(tn_dims_of(shape, x->ndim), value, .dtype = x->dtype, .device = x->device,
+                               .memory_format = tn__suggest_format(x->shape, x->stride, x->ndim)),
               *place = whole;
     for (int32_t d = 0; d < x->ndim && place; d++)
         place = part->shape[d] == shape[d] ? place : tn_narrow(place, d, at[d], part->shape[d]);

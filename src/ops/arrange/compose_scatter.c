@@ -1,4 +1,5 @@
 /* Copies of a tensor with another one written where a view of it would show; windows, shuffles of pixels and channels. */
+#include "op/infer.h"
 #include "ops/compose.h"
 
 /* ---- written where a view shows ---- */
@@ -103,6 +104,26 @@ static bool few_dims(const char *what, const tn_tensor *x)
     return x->ndim < 3;
 }
 
+/* A copy of parts in that shape, (n, c, ...), whose channels lie last where x's do. Of parts those dimensions from 1 to 'picture'
+ * become the channels. */
+static tn_tensor *laid_as(const tn_tensor *x, tn_tensor *parts, int32_t picture, tn_dims shape)
+{
+    int64_t order[TN_MAX_DIMS] = {0}, back[TN_MAX_DIMS] = {0};
+    if (!parts || parts->shape[0] != shape.dim[0] ||
+        tn__suggest_format(x->shape, x->stride, x->ndim) == TN_CONTIGUOUS_FORMAT)
+        return parts ? tn__no_view(tn_reshape(tn_clone_in(parts, TN_CONTIGUOUS_FORMAT), shape)) : NULL;
+    const tn_dims was = shape;
+    const int32_t n = parts->ndim;
+    for (int32_t d = 1; d < n; d++)
+        order[d] = d - 1 < n - picture ? d - 1 + picture : d - (n - picture);
+    for (int32_t d = 1; d < shape.ndim; d++) {
+        shape.dim[d] = was.dim[d == shape.ndim - 1 ? 1 : d + 1];
+        back[d] = d == 1 ? shape.ndim - 1 : d - 1;
+    }
+    tn_tensor *turned = tn_clone_in(tn_permute(parts, tn_dims_of(order, n)), TN_CONTIGUOUS_FORMAT);
+    return tn__no_view(tn_permute(tn_reshape(turned, shape), tn_dims_of(back, shape.ndim)));
+}
+
 tn_tensor *tn__fn_pixel_shuffle(tn_tensor *x, int64_t upscale_factor)
 {
     const int64_t r = upscale_factor;
@@ -125,7 +146,7 @@ tn_tensor *tn__fn_pixel_shuffle(tn_tensor *x, int64_t upscale_factor)
     shape[n] = c / (r * r);
     shape[n + 1] = h * r;
     shape[n + 2] = w * r;
-    return tn__no_view(tn_reshape(tn__contiguous_copy(parts), tn_dims_of(shape, x->ndim)));
+    return laid_as(x, parts, 2, tn_dims_of(shape, x->ndim));
 }
 
 tn_tensor *tn__fn_pixel_unshuffle(tn_tensor *x, int64_t downscale_factor)
@@ -152,7 +173,7 @@ tn_tensor *tn__fn_pixel_unshuffle(tn_tensor *x, int64_t downscale_factor)
     shape[n] = c * r * r;
     shape[n + 1] = h / r;
     shape[n + 2] = w / r;
-    return tn__no_view(tn_reshape(tn__contiguous_copy(parts), tn_dims_of(shape, x->ndim)));
+    return laid_as(x, parts, 4, tn_dims_of(shape, x->ndim));
 }
 
 tn_tensor *tn__fn_channel_shuffle(tn_tensor *x, int64_t groups)
@@ -171,7 +192,7 @@ tn_tensor *tn__fn_channel_shuffle(tn_tensor *x, int64_t groups)
                         (long long)c, (long long)groups);
     const int64_t rest = tn__numel(x->shape + 2, x->ndim - 2);
     tn_tensor *parts = tn_transpose(tn_reshape(x, TN_SHAPE(n, groups, c / groups, rest)), 1, 2);
-    return tn__no_view(tn_reshape(tn__contiguous_copy(parts), tn__shape_of(x)));
+    return laid_as(x, parts, 3, tn__shape_of(x));
 }
 
 /* ---- padding by a number ---- */

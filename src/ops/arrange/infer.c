@@ -44,6 +44,25 @@ static tn_dtype list_dtype(const tn__call *c)
     return tn__promotion_result(&p);
 }
 
+/* The format that all of these tensors have, row-major where they have several; with 'last', as they are with a last dimension of
+ * one element more. */
+static tn_memory_format list_format(const tn__call *c, bool last)
+{
+    tn_memory_format format = TN_MEMORY_FORMAT_DEFAULT;
+    for (int32_t i = 0; i < c->n_in && format != TN_CONTIGUOUS_FORMAT; i++) {
+        const tn_tensor *t = tn__in(c, i);
+        int64_t shape[TN_MAX_DIMS + 1], stride[TN_MAX_DIMS + 1];
+        if (!last && tn__contiguous(t) && t->ndim != 4 && t->ndim != 5)
+            return TN_CONTIGUOUS_FORMAT;
+        memcpy(shape, t->shape, sizeof t->shape);
+        memcpy(stride, t->stride, sizeof t->stride);
+        shape[t->ndim] = stride[t->ndim] = 1;
+        const tn_memory_format own = tn__suggest_format(shape, stride, t->ndim + last);
+        format = !format || format == own ? own : TN_CONTIGUOUS_FORMAT;
+    }
+    return format;
+}
+
 tn_status tn__infer_cat(tn__call *c)
 {
     tn__join_params *p = c->params;
@@ -85,7 +104,32 @@ tn_status tn__infer_cat(tn__call *c)
                              (int)p->dim);
     }
     s->shape[p->dim] = total;
+    const tn_memory_format format = list_format(c, false);
+    if (format != TN_CONTIGUOUS_FORMAT)
+        tn__layout_in(s, format);
     return tn__infer_one(c);
+}
+
+/* PyTorch's stack is a cat whose dimension is cut in two; beside the last one, a cat of tensors with a dimension more. */
+static void stack_layout(tn__call *c, int64_t dim)
+{
+    tn__spec *s = &c->spec[0];
+    const int32_t n = s->ndim - 1;
+    const bool last = dim == n;
+    const tn_memory_format format = list_format(c, last);
+    if (format == TN_CONTIGUOUS_FORMAT)
+        return;
+    s->strided = true;
+    if (last) {
+        tn__format_strides(format, s->shape, s->ndim, s->stride);
+        return;
+    }
+    int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS];
+    for (int32_t d = 0; d < n; d++)
+        shape[d] = tn__in(c, 0)->shape[d] * (d == dim ? c->n_in : 1);
+    tn__format_strides(format, shape, n, stride);
+    for (int32_t d = 0; d < s->ndim; d++)
+        s->stride[d] = stride[d - (d > dim)] * (d == dim ? s->shape[d + 1] : 1);
 }
 
 tn_status tn__infer_stack(tn__call *c)
@@ -115,5 +159,6 @@ tn_status tn__infer_stack(tn__call *c)
     }
     for (int32_t d = 0; d < s->ndim; d++)
         s->shape[d] = d == p->dim ? c->n_in : first->shape[d - (d > p->dim)];
+    stack_layout(c, p->dim);
     return tn__infer_one(c);
 }

@@ -8,10 +8,23 @@ tn_status tn__infer_clone(tn__call *c)
     return tn__infer_one(c);
 }
 
+static tn_status infer_in(tn__call *c, tn_memory_format format)
+{
+    tn__spec_like(&c->spec[0], tn__in(c, 0));
+    const tn_status e = tn__layout_asked(&c->spec[0], tn__in(c, 0), format);
+    c->all_said = e != TN_OK;
+    return e ? e : tn__infer_one(c);
+}
+
+tn_status tn__infer_clone_in(tn__call *c)
+{
+    return infer_in(c, ((const tn__clone_in_params *)c->params)->memory_format);
+}
+
 tn_status tn__infer_to_copy(tn__call *c)
 {
     const tn__to_copy_params *p = c->params;
-    tn_status e = tn__infer_clone(c);
+    tn_status e = infer_in(c, p->memory_format);
     if (p->dtype)
         c->spec[0].dtype = p->dtype;
     return e;

@@ -36,19 +36,14 @@ void tn__layout_like(tn__spec *s, const tn_tensor *x)
     }
 }
 
-/* NHWC: [n, c, h, w] with the channels beside each other. */
-static bool channels_last(const tn_tensor *t)
+tn_status tn__layout_asked(tn__spec *s, const tn_tensor *x, tn_memory_format format)
 {
-    static const int32_t order[] = {1, 3, 2, 0};
-    int64_t expect = 1;
-    if (t->ndim != 4)
-        return false;
-    for (int32_t i = 0; i < 4; i++) {
-        if (t->shape[order[i]] != 1 && t->stride[order[i]] != expect)
-            return false;
-        expect *= t->shape[order[i]];
-    }
-    return true;
+    const tn_status e = tn__check_format(format, s->ndim);
+    if (!e && (format == TN_MEMORY_FORMAT_DEFAULT || format == TN_PRESERVE_FORMAT))
+        tn__layout_like(s, x);
+    else if (!e)
+        tn__layout_in(s, format);
+    return e;
 }
 
 static bool numbers_count(const tn__call *c)
@@ -94,7 +89,7 @@ static layouts look(const tn__call *c)
         const tn_tensor *t = l.tensor[i];
         l.same_strides &= tn__same_shape(t->stride, t->ndim, l.tensor[0]->stride, l.tensor[0]->ndim);
         l.dense &= tn__contiguous(t) || tn__is_dense(t->shape, t->stride, t->ndim);
-        l.nhwc &= channels_last(t);
+        l.nhwc &= tn__is_in_format(TN_CHANNELS_LAST, t->shape, t->stride, t->ndim);
     }
     return l;
 }

@@ -232,6 +232,8 @@ tn_tensor *tn__fn_put(tn_tensor *x, tn_tensor *index, tn_tensor *source, const t
 {
     if (!usable("put", x, index, source) || check_put(x, index, source))
         return NULL;
+    if (!tn__contiguous(x)) /* lies as x does */
+        return tn_put_(tn_clone(x), index, source, .accumulate = o->accumulate);
     return put(x, index, source, o->accumulate);
 }
 

@@ -1,4 +1,5 @@
 /* Normalisation over batches, groups and instances, channel by channel. What is of 16 bits is computed in float32. */
+#include "op/infer.h"
 #include "ops/norm/compose.h"
 #include "ops/norm/infer_kinds.h"
 
@@ -118,6 +119,23 @@ static bool are_constant(tn_tensor *const running[2])
     return true;
 }
 
+/* x, with mean 0 and variance 1 over all dimensions but the channels'. Where these lie last they are columns of rows. */
+static tn_tensor *standardized(tn_tensor *x, tn_dims dims, double eps)
+{
+    if (tn__suggest_format(x->shape, x->stride, x->ndim) == TN_CONTIGUOUS_FORMAT)
+        return tn__standardize(x, TN_NONE, TN_NONE, dims, TN__BY_VARIANCE, eps);
+    tn_dims turned = dims, back = dims;
+    turned.ndim = back.ndim = x->ndim;
+    turned.dim[dims.ndim] = 1;
+    back.dim[1] = dims.ndim;
+    for (int32_t d = 1; d < dims.ndim; d++) {
+        back.dim[d + 1] = d;
+        dims.dim[d] = d;
+    }
+    tn_tensor *y = tn__standardize(tn_permute(x, turned), TN_NONE, TN_NONE, dims, TN__BY_VARIANCE, eps);
+    return tn__no_view(tn_permute(y, back));
+}
+
 tn_tensor *tn__fn_batch_norm(tn_tensor *x, tn_tensor *running_mean, tn_tensor *running_var,
                              const tn_batch_norm_options *o)
 {
@@ -142,7 +160,7 @@ tn_tensor *tn__fn_batch_norm(tn_tensor *x, tn_tensor *running_mean, tn_tensor *r
     if ((own[0] || own[1]) && !follow_batch(x, own, dims, tn__number_or(o->momentum, 0.1)))
         return NULL;
     tn_tensor *wide = own[2] || own[3] ? tn__widened(x) : x;
-    return tn__scaled(tn__standardize(wide, TN_NONE, TN_NONE, dims, TN__BY_VARIANCE, eps), weight, bias, x->dtype);
+    return tn__scaled(standardized(wide, dims, eps), weight, bias, x->dtype);
 }
 
 /* ---- over groups of channels, and each channel of each instance ---- */
@@ -193,6 +211,8 @@ tn_tensor *tn__fn_group_norm(tn_tensor *x, int64_t groups, const tn_group_norm_o
         !tn__parameters_fit(x, own, 2))
         return NULL;
     tn_tensor *y = grouped(own[0] || own[1] ? tn__widened(x) : x, groups, tn__number_or(o->eps, 1e-5));
+    if (y && x->numel)
+        y = tn_contiguous_in(y, tn__suggest_format(x->shape, x->stride, x->ndim));
     return tn__scaled(y, in_line(own[0], x), in_line(own[1], x), x->dtype);
 }
 
@@ -221,7 +241,7 @@ tn_tensor *tn__fn_instance_norm(tn_tensor *x, tn_tensor *running_mean, tn_tensor
         return NULL;
     tn_tensor *weight = in_line(own[2], x), *bias = in_line(own[3], x);
     if (!o->use_input_stats)
-        return by_running(x, own, weight, bias, eps);
+        return by_running(tn_contiguous(x), own, weight, bias, eps);
     if (own[0] && x->numel && !follow_instances(x, own, tn__number_or(o->momentum, 0.1)))
         return NULL;
     tn_tensor *y = grouped(weight || bias ? tn__widened(x) : x, x->shape[1], eps);

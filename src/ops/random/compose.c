@@ -1,5 +1,6 @@
 /* Dropout, and random tensors made anew. What is made by formulas from uniform and normal numbers: compose_distributions.c. */
 #include "core/rng.h"
+#include "op/infer.h"
 #include "ops/compose.h"
 
 /* ---- dropout ---- */
@@ -16,6 +17,24 @@ static tn_tensor *by_noise(tn_tensor *x, double p)
     return tn_mul(x, noise);
 }
 
+/* By numbers that each element's place in memory decides. What is dense in another order than row-major is shown in that order,
+ * so that the result lies as x does. */
+static tn_tensor *by_place(tn_tensor *x, double p)
+{
+    int32_t order[TN_MAX_DIMS];
+    int64_t turned[TN_MAX_DIMS], back[TN_MAX_DIMS];
+    const tn_rng_state r = tn__rng_take(x->device, (uint64_t)tn__div_up(x->numel, 4));
+    if (tn__contiguous(x) || !tn__is_dense(x->shape, x->stride, x->ndim))
+        return tn__dropout(x, p, (int64_t)r.seed, (int64_t)r.offset);
+    tn__iter_order(x->shape, x->ndim, (const int64_t(*)[TN_MAX_DIMS]) & x->stride, 1, order);
+    for (int32_t d = 0; d < x->ndim; d++) {
+        turned[d] = order[x->ndim - 1 - d];
+        back[turned[d]] = d;
+    }
+    tn_tensor *y = tn__dropout(tn_permute(x, tn_dims_of(turned, x->ndim)), p, (int64_t)r.seed, (int64_t)r.offset);
+    return tn__no_view(tn_permute(y, tn_dims_of(back, x->ndim)));
+}
+
 tn_tensor *tn__fn_dropout(tn_tensor *x, double p)
 {
     if (!tn__usable("dropout", x))
@@ -30,8 +49,7 @@ tn_tensor *tn__fn_dropout(tn_tensor *x, double p)
                                  tn__dtypes[x->dtype].legacy);
     if (tn__rng_is_mt(x->device))
         return by_noise(x, p);
-    tn_rng_state r = tn__rng_take(x->device, (uint64_t)tn__div_up(x->numel, 4));
-    return tn__dropout(x, p, (int64_t)r.seed, (int64_t)r.offset);
+    return by_place(x, p);
 }
 
 /* ---- factories ---- */

@@ -7,7 +7,7 @@
 /* A copy of x of this shape. Where no history is kept of it, it is given the shape as it is; else a view of it has that. */
 static tn_tensor *reshaped_copy(tn_tensor *x, const tn_dims *shape)
 {
-    tn_tensor *copy = tn__contiguous_copy(x);
+    tn_tensor *copy = tn_clone_in(x, TN_CONTIGUOUS_FORMAT);
     if (!copy || atomic_load_explicit(&copy->node, memory_order_relaxed))
         return tn__no_view(tn_view_at(TN_HERE, copy, shape));
     copy->ndim = shape->ndim;

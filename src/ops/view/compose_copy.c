@@ -4,7 +4,7 @@
 /* A view that was just made; NULL where it could not be. */
 static tn_tensor *copy_of(tn_tensor *view)
 {
-    return view ? tn__contiguous_copy(view) : NULL;
+    return view ? tn_clone_in(view, TN_CONTIGUOUS_FORMAT) : NULL;
 }
 
 tn_tensor *tn__fn_alias_copy(tn_tensor *x)

@@ -20,7 +20,7 @@ def _is_device(x):
 
 def _type_text(x):
     name = type(x).__name__
-    return f"torch.{name}" if isinstance(x, (_C.dtype, _C.device)) else name
+    return f"torch.{name}" if isinstance(x, (_C.dtype, _C.device, _C.memory_format)) else name
 
 
 def _refuse(args, kwargs):
@@ -31,7 +31,7 @@ def _refuse(args, kwargs):
 
 
 def parse_to(args, kwargs):
-    """Device, dtype (None each where not said) and non_blocking of a call to(*args, **kwargs), in any of its forms."""
+    """Device, dtype, non_blocking and memory_format of a call to(*args, **kwargs), in any of its forms; None where not said."""
     if len(args) > 4:
         raise TypeError(f"to() takes from 0 to 4 positional arguments but {len(args)} were given")
     if not kwargs.keys() <= _NAMES:
@@ -62,7 +62,10 @@ def parse_to(args, kwargs):
         device, dtype = tensor.device, tensor.dtype
     if "copy" in named:
         raise RuntimeError(".to() does not accept copy argument")
-    return None if device is None else _C.device(device), dtype, named.get("non_blocking", False)
+    format = named.get("memory_format")
+    if not (format is None or isinstance(format, _C.memory_format)):
+        _refuse(args, kwargs)
+    return None if device is None else _C.device(device), dtype, named.get("non_blocking", False), format
 
 
 class _Move:
@@ -138,8 +141,8 @@ class Conversion:
 
     def to(self, *args, **kwargs):
         """to(device, dtype, non_blocking), to(dtype, non_blocking) or to(tensor, non_blocking): moves and converts.
-        Only floating tensors take the dtype, which must be floating."""
-        device, dtype, non_blocking = parse_to(args, kwargs)
+        Only floating tensors take the dtype, which must be floating. memory_format: of those of 4 and 5 dimensions."""
+        device, dtype, non_blocking, memory_format = parse_to(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got desired "
                             f"dtype={dtype}")
@@ -150,7 +153,8 @@ class Conversion:
                 raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() "
                                           "instead of torch.nn.Module.to() when moving module from meta to a different "
                                           "device.")
-            return t.to(device=device, dtype=wanted, non_blocking=non_blocking)
+            wanted_format = memory_format if t.dim() in (4, 5) else None
+            return t.to(device=device, dtype=wanted, non_blocking=non_blocking, memory_format=wanted_format)
 
         return self._apply(convert)
 

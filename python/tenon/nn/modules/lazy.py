@@ -1,11 +1,14 @@
 """Modules whose sizes the first input says."""
 
+from tenon import _C
 from tenon.autograd import no_grad
 
-from ..parameter import UninitializedParameter, is_lazy
+from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 from .linear import Linear
+from .normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 
-__all__ = ["LazyLinear"]
+__all__ = ["LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d",
+           "LazyLinear"]
 
 
 class LazyModuleMixin:
@@ -84,3 +87,69 @@ class LazyLinear(LazyModuleMixin, Linear):
                 raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is not equal to in_features from "
                                      f"self.weight: {self.weight.shape[-1]}")
             self.in_features = input.shape[-1]
+
+
+class _LazyChannels(LazyModuleMixin):
+    """Normalisation whose num_features are the channels of its first input."""
+
+    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+        super().__init__(0, eps, momentum, False, False, bias=False)
+        self.affine, self.track_running_stats = affine, track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if affine and bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
+            self.num_batches_tracked = _C.tensor(0, dtype=_C.int64, device=device)
+
+    def reset_parameters(self):
+        """Weight 1, bias 0, running statistics as at the start, as soon as they have shapes."""
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input):
+        """Gives the parameters and buffers their shape, by the first input."""
+        if self.has_uninitialized_params():
+            self.num_features = input.shape[1]
+            for member in (self.weight, self.bias, self.running_mean, self.running_var):
+                if member is not None:
+                    member.materialize((self.num_features,))
+            self.reset_parameters()
+
+
+class LazyBatchNorm1d(_LazyChannels, BatchNorm1d):
+    """BatchNorm1d whose num_features are the channels of its first input."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyChannels, BatchNorm2d):
+    """BatchNorm2d whose num_features are the channels of its first input."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyChannels, BatchNorm3d):
+    """BatchNorm3d whose num_features are the channels of its first input."""
+
+    cls_to_become = BatchNorm3d
+
+
+class LazyInstanceNorm1d(_LazyChannels, InstanceNorm1d):
+    """InstanceNorm1d whose num_features are the second size of its first input."""
+
+    cls_to_become = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyChannels, InstanceNorm2d):
+    """InstanceNorm2d whose num_features are the second size of its first input."""
+
+    cls_to_become = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyChannels, InstanceNorm3d):
+    """InstanceNorm3d whose num_features are the second size of its first input."""
+
+    cls_to_become = InstanceNorm3d

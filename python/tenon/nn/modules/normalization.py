@@ -10,8 +10,8 @@ from .. import init
 from ..parameter import Parameter
 from .module import Module
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm",
-           "LocalResponseNorm", "RMSNorm"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossMapLRN2d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+           "LayerNorm", "LocalResponseNorm", "RMSNorm", "SyncBatchNorm"]
 
 
 class _Affine(Module):
@@ -101,6 +101,30 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
+class CrossMapLRN2d(Module):
+    """(N, C, H, W) divided by (k + alpha / size * the sum of squares over size neighbouring channels)^beta, as Lua's Torch did it: an even
+    size takes one channel less, and the square of the first channel counts for all that are far from it, too."""
+
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input):
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        channels, reach = input.size(1), (self.size - 1) // 2
+        squares = input * input
+        sums = squares.clone()
+        for d in range(1, min(reach, channels - 1) + 1):
+            sums[:, d:] += squares[:, :-d]
+            sums[:, :-d] += squares[:, d:]
+        sums[:, reach + 1:] += squares[:, :1]
+        return input * (sums * (self.alpha / self.size) + self.k) ** -self.beta
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
 class _Channels(_Affine):
     """What layers have that normalise channel by channel: running statistics and, if affine, a trained weight and bias."""
 
@@ -172,6 +196,35 @@ class BatchNorm3d(_Batches):
     """functional.batch_norm of (N, C, D, H, W), with running statistics and, if affine, a trained weight and bias."""
 
     _dims = (5,)
+
+
+class SyncBatchNorm(_Batches):
+    """functional.batch_norm of (N, C, ...). Processes that train together share its statistics in PyTorch; Tenon has one."""
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_group=None, device=None,
+                 dtype=None, *, bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+        self.process_group = process_group
+
+    def _check_dim(self, input):
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """The module, in which a SyncBatchNorm with the same parameters and statistics stands for each BatchNorm."""
+        made = module
+        if isinstance(module, _Batches):
+            made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group,
+                       bias=module.bias is not None)
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+                setattr(made, name, getattr(module, name))
+            made.training = module.training
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
 
 
 class _Instances(_Channels):
