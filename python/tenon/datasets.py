@@ -1,6 +1,5 @@
 """Pictures with classes, from files on disk: what torchvision.datasets has of it. Nothing is downloaded."""
 
-import gzip
 import io
 import os
 import pickle
@@ -38,18 +37,10 @@ class _Pictures(Dataset):
 
 def _read_idx(path, dims):
     """The bytes of an IDX file, plain or compressed, as a tensor."""
-    with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-        head = file.read(4 + 4 * dims)
-        shape = [int.from_bytes(head[4 + 4 * i:8 + 4 * i], "big") for i in range(dims)]
-        if head[:4] != bytes([0, 0, 8, dims]):
-            raise ValueError(f"{path}: this is no IDX file of bytes in {dims} dimensions")
-        body = bytearray(file.read())
-    count = 1
-    for size in shape:
-        count *= size
-    if len(body) != count:
-        raise ValueError(f"{path}: {len(body)} bytes stand where its head says {count}")
-    return _C.frombuffer(body, dtype=_C.uint8).reshape(shape)
+    tensor = _C.load_idx(path)
+    if tensor.dtype != _C.uint8 or tensor.dim() != dims:
+        raise ValueError(f"{path}: this is no IDX file of bytes in {dims} dimensions")
+    return tensor
 
 
 class MNIST(_Pictures):

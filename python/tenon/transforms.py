@@ -5,7 +5,7 @@ import numbers
 from tenon import _C, nn
 
 __all__ = ["CenterCrop", "Compose", "ConvertImageDtype", "Lambda", "Normalize", "Pad", "RandomCrop", "RandomHorizontalFlip",
-           "RandomVerticalFlip", "Resize", "ToPILImage", "ToTensor"]
+           "RandomVerticalFlip", "ToPILImage", "ToTensor"]
 
 
 def _pair(size):
@@ -235,29 +235,3 @@ class RandomVerticalFlip(_RandomFlip):
     """The picture, or, as often as p says, upside down."""
 
     _dim = -2
-
-
-class Resize:
-    """Another size: (height, width), or one number for the shorter side."""
-
-    def __init__(self, size, interpolation="bilinear", max_size=None, antialias=True):
-        self.size, self.interpolation, self.max_size, self.antialias = size, interpolation, max_size, antialias
-
-    def _wanted(self, height, width):
-        if not isinstance(self.size, numbers.Integral) and len(self.size) == 2:
-            return tuple(self.size)
-        short = self.size if isinstance(self.size, numbers.Integral) else self.size[0]
-        long = int(short * max(height, width) / min(height, width))
-        if self.max_size is not None and long > self.max_size:
-            short, long = int(self.max_size * short / long), self.max_size
-        return (short, long) if height <= width else (long, short)
-
-    def __call__(self, img):
-        floats = img if img.is_floating_point() else img.to(_C.float32)
-        smooth = self.interpolation in ("bilinear", "bicubic")
-        options = {"antialias": self.antialias, "align_corners": False} if smooth else {}
-        made = nn.functional.interpolate(floats.unsqueeze(0), self._wanted(*img.shape[-2:]), mode=self.interpolation, **options).squeeze(0)
-        return made if img.is_floating_point() else made.round().clamp(0, _largest(img.dtype)).to(img.dtype)
-
-    def __repr__(self):
-        return f"Resize(size={self.size}, interpolation={self.interpolation}, max_size={self.max_size}, antialias={self.antialias})"

@@ -1,4 +1,5 @@
 /* The three rows on the CPU: operands in the dtype that is computed in, dense, and which products make the result. */
+#include "backend/cpu/along_dim.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "ops/convolution/cpu_gather.h"
@@ -8,16 +9,6 @@ typedef struct dense {
     char *at;
     size_t bytes; /* of the copy; 0: it is none */
 } dense;
-
-static tn__strided_dims dims_of(const tn__view *v)
-{
-    tn__strided_dims d = {.n = TN_MAX(v->ndim, 1), .shape = {1}, .stride = {1}};
-    for (int32_t i = 0; i < v->ndim; i++) {
-        d.shape[i] = v->shape[v->ndim - 1 - i];
-        d.stride[i] = v->stride[v->ndim - 1 - i];
-    }
-    return d;
-}
 
 typedef struct copy_job {
     const tn__view *v;
@@ -29,7 +20,8 @@ typedef struct copy_job {
 static void copy_part(void *ctx, int64_t begin, int64_t end)
 {
     const copy_job *j = ctx;
-    tn__strided_dims d = dims_of(j->v);
+    tn__strided_dims d;
+    tn__dims_in_order(&d, j->v);
     char *at = j->at + begin * (int64_t)tn__type_size(j->type);
     if (j->back)
         tn__store_strided(j->v->data, j->v->dtype, &d, begin, at, j->type, end - begin);
@@ -124,6 +116,25 @@ static void offsets_put(offsets *o)
         tn__block_put(o->at, o->bytes);
 }
 
+/* What a row does with its operands; offset: room for the taps of all dimensions. */
+typedef tn_status (*products)(const operands *o, const tn__launch *l, int64_t *offset);
+
+static tn_status run(const tn__launch *l, products row)
+{
+    operands o = {.type = 0};
+    offsets f = {.at = NULL};
+    tn_status e = prepare(&o, l);
+    e = e ? e : offsets_get(&f, &o.c);
+    e = e ? e : row(&o, l, f.at);
+    offsets_put(&f);
+    return finish(&o, l, e);
+}
+
+static const char *bias_of(const operands *o, const tn__launch *l)
+{
+    return l->n_in > 2 ? o->in[2].at : NULL;
+}
+
 static tn__gather gather_x(const operands *o, const char *x, int64_t *offset)
 {
     const tn__conv *c = &o->c;
@@ -141,51 +152,46 @@ static tn__gather gather_x(const operands *o, const char *x, int64_t *offset)
     return g;
 }
 
+static tn_status multiply(const operands *o, const tn__launch *l, int64_t *offset)
+{
+    const tn__conv *c = &o->c;
+    const int64_t taps = tn__conv_taps(c);
+    tn__gather_product p = {.g = gather_x(o, o->in[0].at, offset),
+                            .rows = c->out,
+                            .weights = {o->in[1].at,
+                                        c->out * c->in * taps,
+                                        c->in * taps,
+                                        taps,
+                                        {c->d[1].kernel * c->d[2].kernel, c->d[2].kernel, 1}},
+                            .bias = bias_of(o, l),
+                            .out = o->out.at,
+                            .out_channel = tn__conv_y(c),
+                            .out_step = {c->d[1].y * c->d[2].y, c->d[2].y, 1}};
+    p.out_image = c->groups * c->out * p.out_channel;
+    return tn__gather_multiply(&p);
+}
+
 tn_status tn__cpu_convolution(const tn__launch *l)
 {
-    operands o = {.type = 0};
-    offsets f = {.at = NULL};
-    tn_status e = prepare(&o, l);
-    e = e ? e : offsets_get(&f, &o.c);
-    if (!e) {
-        const tn__conv *c = &o.c;
-        const int64_t taps = tn__conv_taps(c);
-        tn__gather_product p = {.g = gather_x(&o, o.in[0].at, f.at),
-                                .rows = c->out,
-                                .weights = {o.in[1].at,
-                                            c->out * c->in * taps,
-                                            c->in * taps,
-                                            taps,
-                                            {c->d[1].kernel * c->d[2].kernel, c->d[2].kernel, 1}},
-                                .bias = l->n_in > 2 ? o.in[2].at : NULL,
-                                .out = o.out.at,
-                                .out_channel = tn__conv_y(c),
-                                .out_step = {c->d[1].y * c->d[2].y, c->d[2].y, 1}};
-        p.out_image = c->groups * c->out * p.out_channel;
-        e = tn__gather_multiply(&p);
-    }
-    offsets_put(&f);
-    return finish(&o, l, e);
+    return run(l, multiply);
+}
+
+static tn_status sum(const operands *o, const tn__launch *l, int64_t *offset)
+{
+    const tn__conv *c = &o->c;
+    tn__gather_sums s = {.g = gather_x(o, o->in[1].at, offset),
+                         .rows = c->out,
+                         .y = o->in[0].at,
+                         .y_channel = tn__conv_y(c),
+                         .to = o->out.at};
+    (void)l;
+    s.y_image = c->groups * c->out * s.y_channel;
+    return tn__gather_sum(&s);
 }
 
 tn_status tn__cpu_convolution_weight(const tn__launch *l)
 {
-    operands o = {.type = 0};
-    offsets f = {.at = NULL};
-    tn_status e = prepare(&o, l);
-    e = e ? e : offsets_get(&f, &o.c);
-    if (!e) {
-        const tn__conv *c = &o.c;
-        tn__gather_sums s = {.g = gather_x(&o, o.in[1].at, f.at),
-                             .rows = c->out,
-                             .y = o.in[0].at,
-                             .y_channel = tn__conv_y(c),
-                             .to = o.out.at};
-        s.y_image = c->groups * c->out * s.y_channel;
-        e = tn__gather_sum(&s);
-    }
-    offsets_put(&f);
-    return finish(&o, l, e);
+    return run(l, sum);
 }
 
 /* ---- y is gathered: x's gradient ----
@@ -246,7 +252,7 @@ static tn_status run_phase(const operands *o, const char *bias, int64_t *offset,
     return tn__gather_multiply(&p);
 }
 
-static tn_status run_phases(const operands *o, const char *bias, int64_t *offset)
+static tn_status run_phases(const operands *o, const tn__launch *l, int64_t *offset)
 {
     const tn__conv *c = &o->c;
     tn_status e = TN_OK;
@@ -254,18 +260,11 @@ static tn_status run_phases(const operands *o, const char *bias, int64_t *offset
     for (r[0] = 0; r[0] < TN_MIN(c->d[0].stride, c->d[0].x) && !e; r[0]++)
         for (r[1] = 0; r[1] < TN_MIN(c->d[1].stride, c->d[1].x) && !e; r[1]++)
             for (r[2] = 0; r[2] < TN_MIN(c->d[2].stride, c->d[2].x) && !e; r[2]++)
-                e = run_phase(o, bias, offset, r);
+                e = run_phase(o, bias_of(o, l), offset, r);
     return e;
 }
 
 tn_status tn__cpu_convolution_input(const tn__launch *l)
 {
-    operands o = {.type = 0};
-    offsets f = {.at = NULL};
-    tn_status e = prepare(&o, l);
-    e = e ? e : offsets_get(&f, &o.c);
-    if (!e && l->out[0].numel)
-        e = run_phases(&o, l->n_in > 2 ? o.in[2].at : NULL, f.at);
-    offsets_put(&f);
-    return finish(&o, l, e);
+    return run(l, run_phases);
 }
