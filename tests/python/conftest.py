@@ -9,13 +9,13 @@ def others_sleep():
     """GCC 12's AddressSanitizer does not hold its allocator's locks over a fork: a child that was made while another thread had
     one waits for it for ever. pytest's faulthandler_timeout ends such a thread with each test, and a thread that ends gives back what it
     kept. Asleep, a thread has none of these locks."""
-    end = time.monotonic() + 1
+    end = time.monotonic() + 1  # a thread that never sleeps is not waited for
     while time.monotonic() < end:
         states = set()
-        for task in os.listdir("/proc/self/task"):
+        for task in set(os.listdir("/proc/self/task")) - {str(os.getpid())}:
             try:
                 with open(f"/proc/self/task/{task}/stat", encoding="utf-8") as f:
-                    states |= {f.read().rpartition(")")[2].split()[0]} if task != str(os.getpid()) else set()
+                    states.add(f.read().rpartition(")")[2].split()[0])
             except OSError:  # it has ended
                 pass
         if states <= {"S"}:
